@@ -48,6 +48,9 @@ enum {
         VARLINK_READ_BYTES = 64 * 1024,         /* at once from a socket */
 };
 
+/* Options.frequency, samples per second and CPU. Above, the copies of stacks alone would take a tenth of it. */
+enum { PROFILER_FREQUENCY_MIN = 1, PROFILER_FREQUENCY_MAX = 10000 };
+
 /* The text of proto/org.startprof.Profiler.varlink, for GetInterfaceDescription. */
 extern const char varlink_profiler_description[];
 
