@@ -62,6 +62,9 @@ $(call objects,daemon): $(BPF_SKELETONS)
 
 # ---- the programs ----
 
+# The interface descriptions are embedded by .incbin, which no compiler reports as a dependency.
+$(O)/proto/varlink.o: $(wildcard proto/*.varlink)
+
 $(O)/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c $< -o $@

@@ -51,8 +51,9 @@ enum {
 /* Options.frequency, samples per second and CPU. Above, the copies of stacks alone would take a tenth of it. */
 enum { PROFILER_FREQUENCY_MIN = 1, PROFILER_FREQUENCY_MAX = 10000 };
 
-/* The text of proto/org.startprof.Profiler.varlink, for GetInterfaceDescription. */
+/* The interface texts beside this file, for GetInterfaceDescription. */
 extern const char varlink_profiler_description[];
+extern const char varlink_service_description[];
 
 /* ---- messages ---- */
 
