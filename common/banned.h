@@ -8,4 +8,8 @@
 #include <string.h>
 #include <time.h>
 
+/* With clang and _FORTIFY_SOURCE the C library makes these macros. */
+#undef sprintf
+#undef vsprintf
+
 #pragma GCC poison strcpy strcat strncpy strncat sprintf vsprintf gets strtok atoi atol atoll system popen tmpnam tempnam mktemp

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "common/fd.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/buf.h"
+#include "common/macro.h"
+
+enum {
+        READ_STEP = 4096, /* procfs gives a page at a time at most */
+        ALL_SEALS = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE,
+};
+
+int fd_close(int fd) {
+        if (fd >= 0) {
+                int saved_errno = errno;
+
+                close(fd);
+                errno = saved_errno;
+        }
+        return -EBADF;
+}
+
+ssize_t fd_read_full(int fd, void *data, size_t bytes) {
+        size_t done = 0;
+
+        while (done < bytes) {
+                ssize_t n = read(fd, (char *) data + done, bytes - done);
+
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n < 0)
+                        return -errno;
+                if (n == 0)
+                        break;
+                done += (size_t) n;
+        }
+        return (ssize_t) done;
+}
+
+ssize_t fd_pread_full(int fd, void *data, size_t bytes, uint64_t offset) {
+        size_t done = 0;
+
+        if (offset > INT64_MAX || bytes > INT64_MAX - offset)
+                return -EINVAL;
+
+        while (done < bytes) {
+                ssize_t n = pread(fd, (char *) data + done, bytes - done, (off_t) (offset + done));
+
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n < 0)
+                        return -errno;
+                if (n == 0)
+                        break;
+                done += (size_t) n;
+        }
+        return (ssize_t) done;
+}
+
+int fd_write_full(int fd, const void *data, size_t bytes) {
+        while (bytes > 0) {
+                ssize_t n = write(fd, data, bytes);
+
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n < 0)
+                        return -errno;
+                data = (const char *) data + n;
+                bytes -= (size_t) n;
+        }
+        return 0;
+}
+
+/* Sizes of procfs files are not known before, so everything is read in steps until the end. */
+int fd_read_file(int fd, size_t max, char **ret, size_t *ret_bytes) {
+        _cleanup_(buf_done) struct buf b = BUF_NULL;
+
+        for (;;) {
+                char step[READ_STEP];
+                ssize_t n = fd_read_full(fd, step, sizeof(step));
+
+                if (n < 0)
+                        return (int) n;
+                if ((size_t) n > max - b.size)
+                        return -EFBIG;
+                buf_append(&b, step, (size_t) n);
+                if ((size_t) n < sizeof(step))
+                        return buf_take(&b, ret, ret_bytes);
+        }
+}
+
+int read_file_at(int dir_fd, const char *path, size_t max, char **ret, size_t *ret_bytes) {
+        _cleanup_close_ int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+        if (fd < 0)
+                return -errno;
+        return fd_read_file(fd, max, ret, ret_bytes);
+}
+
+int fd_new_sealed(const char *name, const void *data, size_t bytes) {
+        _cleanup_close_ int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+        int r;
+
+        if (fd < 0)
+                return -errno;
+        r = fd_write_full(fd, data, bytes);
+        if (r < 0)
+                return r;
+        if (lseek(fd, 0, SEEK_SET) < 0)
+                return -errno;
+        if (fcntl(fd, F_ADD_SEALS, ALL_SEALS) < 0)
+                return -errno;
+        return TAKE_FD(fd);
+}
+
+bool fd_is_sealed(int fd) {
+        int seals = fcntl(fd, F_GET_SEALS);
+
+        return seals >= 0 && (seals & ALL_SEALS) == ALL_SEALS;
+}
+
+/* A new file whose name nobody can have chosen before; *name is the name. */
+static int open_temporary(int dir_fd, char (*name)[40]) {
+        uint64_t random;
+        int fd;
+
+        if (getrandom(&random, sizeof(random), 0) != (ssize_t) sizeof(random))
+                return -EIO;
+        snprintf(*name, sizeof(*name), ".startprof-%016llx.tmp", (unsigned long long) random);
+        fd = openat(dir_fd, *name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+        return fd < 0 ? -errno : fd;
+}
+
+/* The name must survive a crash as well as the bytes. Some file systems cannot sync directories (EINVAL). */
+static int sync_directory(int dir_fd) {
+        _cleanup_close_ int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+        if (fd < 0)
+                return -errno;
+        return fsync(fd) < 0 && errno != EINVAL ? -errno : 0;
+}
+
+static int fill_and_rename(int dir_fd, int fd, const char *temporary, const char *name, const void *data,
+                           size_t bytes, mode_t mode) {
+        int r = fd_write_full(fd, data, bytes);
+
+        if (r < 0)
+                return r;
+        if (fchmod(fd, mode) < 0 || fsync(fd) < 0)
+                return -errno;
+        if (renameat(dir_fd, temporary, dir_fd, name) < 0)
+                return -errno;
+        return 0;
+}
+
+int write_file_atomic_at(int dir_fd, const char *name, const void *data, size_t bytes, mode_t mode) {
+        _cleanup_close_ int fd = -EBADF;
+        char temporary[40];
+        int r;
+
+        fd = open_temporary(dir_fd, &temporary);
+        if (fd < 0)
+                return fd;
+        r = fill_and_rename(dir_fd, fd, temporary, name, data, bytes, mode);
+        if (r < 0) {
+                unlinkat(dir_fd, temporary, 0);
+                return r;
+        }
+        return sync_directory(dir_fd);
+}
+
+int fd_set_nonblock(int fd) {
+        int flags = fcntl(fd, F_GETFL);
+
+        if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
+                return -errno;
+        return 0;
+}
