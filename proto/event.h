@@ -14,13 +14,8 @@
  */
 
 #ifndef __bpf__
+#include <linux/types.h>
 #include <stdint.h>
-typedef uint8_t __u8;
-typedef uint16_t __u16;
-typedef uint32_t __u32;
-typedef int32_t __s32;
-typedef int64_t __s64;
-typedef uint64_t __u64;
 #endif
 
 enum {
@@ -104,16 +99,16 @@ enum sample_flags {
 };
 
 /* x86-64 user registers in DWARF order (System V ABI, figure 3.36): rax rdx
- * rcx rbx rsi rdi rbp rsp r8..r15 rip. */
-enum { REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP, REG_R8, REG_R9, REG_R10,
-       REG_R11, REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP, REG_COUNT };
+ * rcx rbx rsi rdi rbp rsp r8..r15 rip. <sys/ucontext.h> has REG_RSP and so on for another order. */
+enum { DWARF_RAX, DWARF_RDX, DWARF_RCX, DWARF_RBX, DWARF_RSI, DWARF_RDI, DWARF_RBP, DWARF_RSP, DWARF_R8,
+       DWARF_R9, DWARF_R10, DWARF_R11, DWARF_R12, DWARF_R13, DWARF_R14, DWARF_R15, DWARF_RIP, REG_COUNT };
 
 struct event_sample {
         struct event_head head;
         __u32 flags;                   /* enum sample_flags */
         __u32 cpu;
         __u32 syscall;                 /* number, | SYSCALL_IA32, or SYSCALL_NONE */
-        __u32 stack_bytes;             /* copied from regs[REG_RSP] upwards, behind this struct */
+        __u32 stack_bytes;             /* copied from regs[DWARF_RSP] upwards, behind this struct */
         __u64 regs[REG_COUNT];
         char comm[EVENT_COMM_MAX];     /* of the thread */
         /* __u8 stack[stack_bytes] */

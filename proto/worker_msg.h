@@ -76,7 +76,7 @@ struct worker_stack {
         uint32_t sample;        /* the parent's index in REC_SAMPLES */
         uint32_t space;
         uint32_t flags;         /* enum sample_flags */
-        uint32_t stack_bytes;   /* follow; copied from regs[REG_RSP] */
+        uint32_t stack_bytes;   /* follow; copied from regs[DWARF_RSP] */
         uint64_t regs[REG_COUNT];
 };
 

@@ -41,7 +41,7 @@ typedef bool (*unwind_find_fn)(void *userdata, uint64_t address, struct unwind_m
 struct unwind_stack {
         uint64_t regs[REG_COUNT];
         uint32_t flags;                 /* enum sample_flags: in a system call the pc is a return address? see .c */
-        const uint8_t *bytes;           /* from regs[REG_RSP] upwards */
+        const uint8_t *bytes;           /* from regs[DWARF_RSP] upwards */
         size_t size;
 };
 
