@@ -30,7 +30,8 @@ extern char **environ;
 
 struct worker_link {
         pid_t pid; /* owned child; 0: reaped */
-        int fd; /* owned; non-blocking SOCK_SEQPACKET */
+        int fd; /* owned; the parent's end of WORKER_FD */
+        int files_fd; /* owned; of WORKER_FILES_FD */
         int error; /* sticks: the worker is dead or spoke nonsense */
 
         /* borrowed */
@@ -59,10 +60,14 @@ static int fail(struct worker_link *link) {
         return link->error;
 }
 
-/* Waits for any of `events`; POLLHUP and POLLERR count as readable: recvmsg() tells. 0 or -ETIMEDOUT. */
+/* Waits until the socket is ready for `events` or the worker wants a file; 1: it wants one (or has died), 0:
+ * ready, or -ETIMEDOUT. */
 static int wait_for(struct worker_link *link, short events, uint64_t deadline_ns) {
         for (;;) {
-                struct pollfd p = { .fd = link->fd, .events = events };
+                struct pollfd p[] = {
+                        { .fd = link->fd, .events = events },
+                        { .fd = link->files_fd, .events = POLLIN },
+                };
                 uint64_t now = now_ns();
                 struct timespec left;
 
@@ -70,13 +75,14 @@ static int wait_for(struct worker_link *link, short events, uint64_t deadline_ns
                         return -ETIMEDOUT;
                 left.tv_sec = (time_t) MIN((deadline_ns - now) / NSEC_PER_SEC, (uint64_t) INT32_MAX);
                 left.tv_nsec = (long) ((deadline_ns - now) % NSEC_PER_SEC);
-                if (ppoll(&p, 1, &left, NULL) > 0)
-                        return p.revents & (POLLIN | POLLHUP | POLLERR) ? POLLIN : POLLOUT;
+                if (ppoll(p, ARRAY_SIZE(p), &left, NULL) > 0)
+                        return p[1].revents != 0;
         }
 }
 
 /* One try. 0, -EAGAIN, or -EPROTO. */
-static int try_send(struct worker_link *link, const struct iovec *parts, size_t count, int fd) {
+static int try_send(struct worker_link *link, int socket_fd, const struct iovec *parts, size_t count,
+                    int fd) {
         union {
                 struct cmsghdr header;
                 char space[CMSG_SPACE(sizeof(int))];
@@ -95,7 +101,7 @@ static int try_send(struct worker_link *link, const struct iovec *parts, size_t 
         }
 
         for (;;) {
-                if (sendmsg(link->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0)
+                if (sendmsg(socket_fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0)
                         return 0;
                 if (errno == EAGAIN || errno == ENOBUFS)
                         return -EAGAIN;
@@ -128,7 +134,7 @@ static int take_descriptors(struct worker_link *link, struct msghdr *message) {
 }
 
 /* Reads one message into link->in. 0, -EAGAIN, or -EPROTO: closed, died, or malformed. */
-static int try_receive(struct worker_link *link) {
+static int try_receive(struct worker_link *link, int socket_fd) {
         union {
                 struct cmsghdr header;
                 char space[CMSG_SPACE(4 * sizeof(int))];
@@ -143,7 +149,7 @@ static int try_receive(struct worker_link *link) {
         ssize_t n;
 
         link->in_fd = fd_close(link->in_fd);
-        n = recvmsg(link->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+        n = recvmsg(socket_fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
         if (n < 0)
                 return errno == EAGAIN || errno == EINTR ? -EAGAIN : fail(link);
         if (take_descriptors(link, &message) < 0 || (size_t) n < sizeof(struct worker_head) ||
@@ -154,9 +160,8 @@ static int try_receive(struct worker_link *link) {
         return 0;
 }
 
-/* The worker waits for this answer and takes in whatever is queued before it, so no reading here: the socket
- * becomes writable, or it dies. */
-static int send_reply(struct worker_link *link, int error, int fd, const char *path, uint64_t deadline_ns) {
+/* Always finds room: the worker asks for one file at a time and waits for the answer. */
+static int send_reply(struct worker_link *link, int error, int fd, const char *path) {
         struct worker_file_reply reply = {
                 .head = { .type = WORKER_FILE_REPLY },
                 .error = error,
@@ -168,21 +173,12 @@ static int send_reply(struct worker_link *link, int error, int fd, const char *p
         };
 
         reply.head.bytes = (uint32_t) sizeof(reply) + reply.path_bytes;
-        for (;;) {
-                int r;
-
-                r = try_send(link, parts, ARRAY_SIZE(parts), error == 0 ? fd : -EBADF);
-                if (r != -EAGAIN)
-                        return r;
-                r = wait_for(link, POLLOUT, deadline_ns);
-                if (r < 0)
-                        return fail(link); /* it would wait for ever */
-                if (r == POLLIN)
-                        return fail(link); /* hung up */
-        }
+        return try_send(link, link->files_fd, parts, ARRAY_SIZE(parts), error == 0 ? fd : -EBADF) < 0
+                       ? fail(link)
+                       : 0;
 }
 
-static int answer_file_wanted(struct worker_link *link, uint64_t deadline_ns) {
+static int answer_file_wanted(struct worker_link *link) {
         const struct worker_file_wanted *wanted = &link->in.wanted;
         char path[WORKER_PATH_MAX] = "";
         const char *name = "";
@@ -202,43 +198,41 @@ static int answer_file_wanted(struct worker_link *link, uint64_t deadline_ns) {
         if (r == 0 && fd < 0)
                 r = -ENOENT;
         path[sizeof(path) - 1] = 0;
-        return send_reply(link, MIN(r, 0), fd, path, deadline_ns);
+        return send_reply(link, MIN(r, 0), fd, path);
 }
 
-/* Reads what is there while nothing but FILE_WANTED is expected. */
-static int serve_one(struct worker_link *link, uint64_t deadline_ns) {
+/* Answers the request for a file that may have come. 0 or -EPROTO. */
+static int serve_files(struct worker_link *link) {
         int r;
 
-        r = try_receive(link);
+        r = try_receive(link, link->files_fd);
         if (r == -EAGAIN)
                 return 0;
         if (r < 0)
                 return r;
         if (link->in.head.type != WORKER_FILE_WANTED)
                 return fail(link);
-        return answer_file_wanted(link, deadline_ns);
+        return answer_file_wanted(link);
 }
 
+/* Looks for requests first, so that a worker is not left waiting until its socket is full. */
 static int send_message(struct worker_link *link, const struct iovec *parts, size_t count, int fd,
                         uint64_t deadline_ns) {
-        if (link->error < 0)
-                return link->error;
-
-        for (;;) {
+        while (link->error == 0) {
                 int r;
 
-                r = try_send(link, parts, count, fd);
-                if (r != -EAGAIN)
-                        return r;
-                r = wait_for(link, POLLIN | POLLOUT, deadline_ns);
+                r = serve_files(link);
                 if (r < 0)
                         return r;
-                if (r == POLLIN) {
-                        r = serve_one(link, deadline_ns);
-                        if (r < 0)
-                                return r;
-                }
+                r = try_send(link, link->fd, parts, count, fd);
+                if (r != -EAGAIN)
+                        return r;
+                r = wait_for(link, POLLOUT, deadline_ns);
+                if (r < 0)
+                        return r;
         }
+
+        return link->error;
 }
 
 /* Waits for a message of `type`, answering FILE_WANTED meanwhile. An answer that comes too late would be
@@ -252,18 +246,18 @@ static int receive(struct worker_link *link, uint32_t type, size_t bytes, uint64
                         fail(link);
                         return r;
                 }
-                r = try_receive(link);
+                if (r > 0) {
+                        r = serve_files(link);
+                        if (r < 0)
+                                return r;
+                        continue;
+                }
+                r = try_receive(link, link->fd);
                 if (r == -EAGAIN)
                         continue;
                 if (r < 0)
                         return r;
-                if (link->in.head.type == type)
-                        return link->in_bytes == bytes ? 0 : fail(link);
-                if (link->in.head.type != WORKER_FILE_WANTED)
-                        return fail(link);
-                r = answer_file_wanted(link, deadline_ns);
-                if (r < 0)
-                        return r;
+                return link->in.head.type == type && link->in_bytes == bytes ? 0 : fail(link);
         }
 
         return link->error;
@@ -293,9 +287,10 @@ static int default_path(char path[static WORKER_PATH_MAX]) {
         return n < WORKER_PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
-/* The spawned process starts with nothing of ours but stderr and its end of the socket, with default signal
+/* The spawned process starts with nothing of ours but stderr and its ends of the sockets, with default signal
  * handling, and never with the real-time priority of a collector. */
-static int prepare(posix_spawn_file_actions_t *actions, posix_spawnattr_t *attributes, int worker_fd) {
+static int prepare(posix_spawn_file_actions_t *actions, posix_spawnattr_t *attributes, int worker_fd,
+                   int worker_files_fd) {
         static const struct sched_param ordinary = {};
         sigset_t all, none;
         int r;
@@ -310,17 +305,20 @@ static int prepare(posix_spawn_file_actions_t *actions, posix_spawnattr_t *attri
         r = r ?: posix_spawnattr_setschedpolicy(attributes, SCHED_OTHER);
         r = r ?: posix_spawnattr_setschedparam(attributes, &ordinary);
         r = r ?: posix_spawn_file_actions_adddup2(actions, worker_fd, WORKER_FD);
+        r = r ?: posix_spawn_file_actions_adddup2(actions, worker_files_fd, WORKER_FILES_FD);
         r = r ?: posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
         r = r ?: posix_spawn_file_actions_addopen(actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-        r = r ?: posix_spawn_file_actions_addclosefrom_np(actions, WORKER_FD + 1);
+        r = r ?: posix_spawn_file_actions_addclosefrom_np(actions, WORKER_FILES_FD + 1);
         return -r;
 }
 
-static int spawn(const struct worker_options *options, const char *path, int worker_fd, pid_t *ret) {
+static int spawn(const struct worker_options *options, const char *path, int worker_fd, int worker_files_fd,
+                 pid_t *ret) {
         char uid[OPTION_MAX], gid[OPTION_MAX], nice[OPTION_MAX];
         char *arguments[] = { (char *) "startprof-worker", uid, gid, nice, NULL };
         posix_spawn_file_actions_t actions;
         posix_spawnattr_t attributes;
+        pid_t pid;
         int r;
 
         (void) snprintf(uid, sizeof(uid), "--uid=%u", options->uid);
@@ -336,45 +334,76 @@ static int spawn(const struct worker_options *options, const char *path, int wor
                 return -r;
         }
 
-        r = prepare(&actions, &attributes, worker_fd);
+        r = prepare(&actions, &attributes, worker_fd, worker_files_fd);
         if (r == 0)
-                r = -posix_spawn(ret, path, &actions, &attributes, arguments, environ);
+                r = -posix_spawn(&pid, path, &actions, &attributes, arguments, environ);
+        if (r == 0)
+                *ret = pid;
         posix_spawnattr_destroy(&attributes);
         posix_spawn_file_actions_destroy(&actions);
         return r;
 }
 
-int worker_link_new(const struct worker_options *options, worker_file_fn file, void *userdata,
-                    struct worker_link **ret) {
-        _cleanup_(worker_link_freep) struct worker_link *link = NULL;
-        _cleanup_close_ int worker_fd = -EBADF;
+/* One end is the parent's. The worker's end is above the numbers that it will be moved to, so that moving one
+ * cannot overwrite the other. */
+static int new_pair(int *ret_ours, int *ret_workers) {
         static const int buffer = SOCKET_BUFFER;
-        char path[WORKER_PATH_MAX];
-        int pair[2], r;
+        int pair[2], workers;
 
-        link = malloc(sizeof(*link));
-        if (!link)
-                return -ENOMEM;
-        *link = (struct worker_link){ .fd = -EBADF, .in_fd = -EBADF, .file = file, .userdata = userdata };
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+                return -errno;
+        workers = fcntl(pair[1], F_DUPFD_CLOEXEC, WORKER_FILES_FD + 1);
+        fd_close(pair[1]);
+        if (workers < 0) {
+                fd_close(pair[0]);
+                return -errno;
+        }
+
+        (void) setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &buffer, sizeof(buffer));
+        *ret_ours = pair[0];
+        *ret_workers = workers;
+        return 0;
+}
+
+static int start(struct worker_link *link, const struct worker_options *options) {
+        _cleanup_close_ int worker_fd = -EBADF, worker_files_fd = -EBADF;
+        char path[WORKER_PATH_MAX];
+        int r;
 
         if (!options->path) {
                 r = default_path(path);
                 if (r < 0)
                         return r;
         }
-        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-                return -errno;
-        link->fd = pair[0];
-        worker_fd = pair[1];
-        (void) setsockopt(link->fd, SOL_SOCKET, SO_SNDBUF, &buffer, sizeof(buffer));
-
-        r = spawn(options, options->path ?: path, worker_fd, &link->pid);
-        if (r < 0) {
-                link->pid = 0;
+        r = new_pair(&link->fd, &worker_fd);
+        if (r < 0)
                 return r;
-        }
-        worker_fd = fd_close(worker_fd); /* so that its death is seen */
+        r = new_pair(&link->files_fd, &worker_files_fd);
+        if (r < 0)
+                return r;
 
+        return spawn(options, options->path ?: path, worker_fd, worker_files_fd, &link->pid);
+}
+
+int worker_link_new(const struct worker_options *options, worker_file_fn file, void *userdata,
+                    struct worker_link **ret) {
+        _cleanup_(worker_link_freep) struct worker_link *link = NULL;
+        int r;
+
+        link = malloc(sizeof(*link));
+        if (!link)
+                return -ENOMEM;
+        *link = (struct worker_link){
+                .fd = -EBADF,
+                .files_fd = -EBADF,
+                .in_fd = -EBADF,
+                .file = file,
+                .userdata = userdata,
+        };
+
+        r = start(link, options);
+        if (r < 0)
+                return r;
         r = receive(link, WORKER_READY, sizeof(struct worker_head),
                     now_ns() + START_TIMEOUT_SEC * NSEC_PER_SEC);
         if (r < 0)
@@ -389,6 +418,7 @@ struct worker_link *worker_link_free(struct worker_link *link) {
                 return NULL;
 
         fd_close(link->fd);
+        fd_close(link->files_fd);
         fd_close(link->in_fd);
         if (link->pid > 0) {
                 kill(link->pid, SIGKILL);

@@ -7,14 +7,17 @@
 
 /*
  * What startprof-worker and its parent (the daemon, or a client) say to each
- * other over one AF_UNIX SOCK_SEQPACKET pair, which the worker finds as
- * descriptor 3. The worker parses strangers' files and is not trusted: the
- * parent checks each message, and takes a layer only through recording_open().
+ * other over two AF_UNIX SOCK_SEQPACKET pairs, which the worker finds as
+ * descriptors 3 and 4. The worker parses strangers' files and is not trusted:
+ * the parent checks each message, and takes a layer only through
+ * recording_open().
  *
  * The parent announces modules and mappings as they appear and sends stack
  * copies; the worker unwinds at once and forgets the copy. It opens nothing:
  * it asks for files by role with FILE_WANTED and blocks until FILE_REPLY. So
  * a parent answers FILE_WANTED whenever it arrives (proto/worker_link.h does).
+ * These two have descriptor 4 for themselves: an answer must not queue behind
+ * the stacks that wait for it.
  *
  * FINISH makes the worker name all frames of the stacks it was sent and answer
  * with a layer (STRINGS, FRAMES, STACKS, STACK_FRAMES, SAMPLE_STACKS, NAMES,
@@ -24,6 +27,7 @@
 
 enum {
         WORKER_FD = 3,
+        WORKER_FILES_FD = 4,
         WORKER_PATH_MAX = 4096,
         WORKER_MESSAGE_MAX = STACK_COPY_MAX + 8192,     /* below the default net.core.wmem_max */
 };
