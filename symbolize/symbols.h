@@ -9,7 +9,8 @@
 /*
  * Names from the symbol tables of one ELF file: .symtab and .dynsym, functions sorted once. An address gets a
  * name only inside that symbol's range; a symbol without a size reaches to the next symbol of its section, at
- * most to the section's end (SY-01: never "the nearest one").
+ * most to the section's end, but in .dynsym, which knows only the exports, no further than its first byte
+ * (SY-01: never "the nearest one").
  */
 struct symbols;
 
