@@ -26,7 +26,7 @@ enum {
         EVENT_PATH_MAX = 256,          /* of a path or socket address that is kept; longer ones are cut */
         STACK_COPY_MAX = 64 * 1024,    /* clang's live stack is 50 KB at most (measured) */
         STACK_PAGE = 4096,
-        PROGRAM_MAX = 1024,            /* (executable, command slot) pairs counted apart, all sessions */
+        PROGRAM_MAX = 256,             /* (executable, command slot) pairs counted apart in one session */
         SYSCALL_NR_MAX = 512,
         SYSCALL_IA32 = 0x400,          /* set in a call number of the ia32 table */
         SYSCALL_NONE = 0xffff,         /* not in a system call */
@@ -80,6 +80,7 @@ struct event_exec {
         __u64 arg_start, arg_end;      /* of the new image's argument strings: /proc/PID/cmdline */
         char comm[EVENT_COMM_MAX];
         char path[EVENT_PATH_MAX];
+        /* char arguments[]: the first bytes of the argument strings, NUL between them, to the record's end */
 };
 
 struct event_exit {
@@ -169,10 +170,10 @@ struct target {
 /* Calls per (program, call, errno); per-CPU, summed when read. Single
  * processes are not a key: 20,000 short ones must not make 360,000 entries. */
 struct call_key {
-        __u16 program;
+        __u16 program;                 /* of its session; 0: before the first exec, or beyond PROGRAM_MAX */
         __u16 syscall;
         __u16 error;                   /* errno, 0: success */
-        __u16 reserved;
+        __u16 session;
 };
 
 struct call_value {
