@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#pragma once
+
+#include "proto/event.h"
+
+/*
+ * What the programs and daemon/probe.c share besides the records of proto/event.h: control blocks in memory
+ * that both see, and keys and values of the maps that only the probe reads. Compiled for BPF and for the host.
+ */
+
+enum {
+        MEMBERS_MAX = 32768, /* processes of all sessions alive at once */
+        THREADS_MAX = 32768,
+        CGROUPS_MAX = 4096, /* cgroups of armed units, their children included */
+        CALL_KEYS_MAX = 16384, /* one per CPU each: 24 bytes × CPUs */
+        WAIT_KEYS_MAX = 32768,
+        DIR_KEYS_MAX = 8192,
+        DIR_TEXT_MAX = 56, /* of two path components; longer ones are cut */
+        ARGUMENTS_MAX = 1024, /* of a command line that is kept */
+        CPU_SLOTS = 128, /* counters per CPU; more CPUs share slots, which only costs time */
+        PATHS_FIRST = 64, /* per program and kind: all of the first so many are told, */
+        PATHS_THEN_EVERY = 256, /* then every so many-th */
+};
+
+/* One session, written by the probe while it is not armed. */
+struct control {
+        struct target target;
+        __u64 armed_ns; /* 0: free; set last, cleared first */
+        __u32 generation; /* commands that joined so far: ExecStartPre= and ExecStart= of one file differ */
+        __u32 programs; /* indexes given out; 0 is whatever has not executed anything yet */
+};
+
+/* A process of a unit, by its host tgid. */
+struct member {
+        __u32 tgid; /* in the daemon's pid namespace */
+        __u16 session;
+        __u16 program;
+        __u32 generation;
+        __u32 reserved;
+        __u64 joined_ns;
+};
+
+struct program_key {
+        __u32 session;
+        __u32 generation;
+        __u64 path_hash;
+};
+
+enum thread_phase {
+        THREAD_RUNNING,
+        THREAD_RUNNABLE, /* preempted, or new */
+        THREAD_BLOCKED,
+        THREAD_WOKEN, /* runnable after a wait */
+};
+
+/* A thread of a member, by its host tid. */
+struct thread_state {
+        __u32 session;
+        __u32 tgid, tid; /* in the daemon's pid namespace */
+        __u32 phase; /* enum thread_phase */
+        __u64 since_ns; /* when the phase began */
+        __u64 blocked_ns; /* WOKEN: of the wait that just ended */
+        __u64 on_cpu_ns, preempted_ns; /* not yet in the waits map */
+        __u64 switches;
+        __u64 unpaid_ns; /* blocked time that no EVENT_WAIT has stood for yet */
+        __u32 syscall; /* BLOCKED, WOKEN: waiting in */
+        __u32 flags; /* enum wait_flags */
+        __u32 waker_tgid, waker_tid;
+        char waker_comm[EVENT_COMM_MAX];
+};
+
+struct dir_key {
+        __u32 session;
+        __u16 program;
+        __u16 kind; /* enum path_kind */
+        char dir[DIR_TEXT_MAX];
+};
+
+/* How many paths of each kind a program had, to choose those that are told. */
+struct path_counts {
+        __u32 count[PATH_KIND_MAX + 5]; /* 16: a power of two spares a multiplication */
+};
+
+/* Counters that every call touches, apart per CPU. */
+struct cpu_counters {
+        __u64 calls[SESSION_MAX];
+        __u64 tick; /* jiffies of time_ns: a clock that is right to a tick, for 2 ns */
+        __u64 time_ns;
+        __u64 reserved[6]; /* whole cache lines */
+};
+
+/* What the program find_facts, run once in the daemon itself, finds out about the machine. */
+struct probe_facts {
+        __u64 pid_namespace; /* the address of the daemon's */
+        __u32 pid_level; /* how deep it is nested */
+        __u32 ran; /* 1: the program was executed */
+        __u32 task_regs_helper; /* 1: bpf_task_pt_regs() is there */
+        __u32 reserved;
+};
+
+_Static_assert(sizeof(struct member) == 24, "layout");
+_Static_assert(sizeof(struct program_key) == 16, "layout");
+_Static_assert(sizeof(struct thread_state) == 96, "layout");
+_Static_assert(sizeof(struct dir_key) == 64, "layout");
+_Static_assert(sizeof(struct path_counts) == 64, "layout");
+_Static_assert(sizeof(struct cpu_counters) == 192, "layout");
