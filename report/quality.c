@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "report/quality.h"
+
+#include "common/macro.h"
+#include "report/names.h"
+
+/* Frames that are looked at in all stacks together: a file can make a few bytes of frames into stacks
+ * without end. An hour of samples of deep stacks stays below. */
+enum { FRAMES_MAX = 256 * 1024 * 1024 };
+
+/* What one stack adds to the modules, for `count` samples that have it. `seen[m]` is 2 * (stack + 1) when the
+ * module was met in this stack, one more when a nameless frame of it was. */
+static bool add_stack(const struct recording *r, uint32_t stack, uint32_t count,
+                      struct module_quality *modules, uint64_t *seen) {
+        const struct rec_stack *s = r->stacks + stack;
+        uint64_t mark = 2 * ((uint64_t) stack + 1);
+        bool all_named = s->count > 0;
+
+        for (uint32_t i = 0; i < s->count; i++) {
+                uint32_t frame = r->stack_frames[s->first + i], m = r->frames[frame].module;
+                bool named = frame_is_named(r, frame);
+
+                all_named = all_named && named;
+                if (m >= r->n_modules)
+                        continue;
+                if (seen[m] < mark) {
+                        seen[m] = mark;
+                        modules[m].samples += count;
+                }
+                if (!named && seen[m] == mark) {
+                        seen[m]++;
+                        modules[m].unnamed += count;
+                }
+        }
+        return all_named;
+}
+
+static int by_samples(const void *x, const void *y) {
+        const struct module_quality *a = x, *b = y;
+
+        if (a->samples != b->samples)
+                return a->samples > b->samples ? -1 : 1;
+        return a->module < b->module ? -1 : a->module > b->module;
+}
+
+int quality_init(const struct recording *r, struct quality *ret) {
+        _cleanup_free_ uint32_t *counts = calloc((size_t) r->n_stacks + 1, sizeof(*counts));
+        _cleanup_free_ uint64_t *seen = calloc((size_t) r->n_modules + 1, sizeof(*seen));
+        struct module_quality *modules = calloc((size_t) r->n_modules + 1, sizeof(*modules));
+        struct quality q = { .samples = r->n_samples,
+                             .lost = r->start->lost[REC_LOST_SAMPLES],
+                             .modules = modules };
+        uint64_t frames = 0;
+
+        if (!counts || !seen || !modules) {
+                free(modules);
+                return -ENOMEM;
+        }
+        for (uint32_t i = 0; i < r->n_modules; i++)
+                modules[i].module = i;
+        for (uint32_t i = 0; i < r->n_samples; i++)
+                if (r->samples[i].stack < r->n_stacks)
+                        counts[r->samples[i].stack]++;
+        for (uint32_t i = 0; i < r->n_stacks; i++) {
+                frames += r->stacks[i].count;
+                if (counts[i] == 0 || frames > FRAMES_MAX)
+                        continue;
+                if (add_stack(r, i, counts[i], modules, seen))
+                        q.symbolised += counts[i];
+                if (r->stacks[i].end == REC_STACK_COMPLETE)
+                        q.complete += counts[i];
+        }
+        qsort(modules, r->n_modules, sizeof(*modules), by_samples);
+        while (q.n_modules < r->n_modules && modules[q.n_modules].samples > 0)
+                q.n_modules++;
+        *ret = q;
+        return 0;
+}
+
+void quality_done(struct quality *q) {
+        free(q->modules);
+        *q = QUALITY_NULL;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#pragma once
+
+#include <stdint.h>
+
+#include "proto/recording.h"
+
+/* How much of the answer rests on what was really seen: samples, stacks, names, and for each module why
+ * names are missing. Wait samples count, too. */
+
+struct module_quality {
+        uint32_t module; /* index */
+        uint32_t samples; /* with at least one frame in it */
+        uint32_t unnamed; /* with at least one frame in it that has no name */
+};
+
+struct quality {
+        uint32_t samples;
+        uint32_t complete; /* the stack reaches a root frame */
+        uint32_t symbolised; /* it has frames, and every one has a name */
+        uint64_t lost;
+        struct module_quality *modules; /* owned; those with samples, most samples first */
+        uint32_t n_modules;
+};
+
+#define QUALITY_NULL                                                                                        \
+        (struct quality) {                                                                                  \
+        }
+
+/* 0, -ENOMEM (*ret untouched). */
+int quality_init(const struct recording *r, struct quality *ret);
+void quality_done(struct quality *q);

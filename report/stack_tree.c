@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "report/stack_tree.h"
+
+#include "common/hash.h"
+#include "common/macro.h"
+#include "report/syscalls.h"
+
+enum {
+        DEPTH_MAX = 1024, /* frames of one stack that are shown; the unwinder stops earlier */
+        PATH_WORDS_MAX = 64 * 1024 * 1024, /* of all different stacks; beyond, a stack is a mark */
+};
+
+/* One kind of stack: equal samples are counted together. */
+struct group {
+        uint32_t process_label, leaf_label, stack;
+        uint32_t count;
+        uint32_t *path; /* ranks of labels, root first; borrowed from builder.words */
+        size_t length;
+};
+
+struct builder {
+        const struct recording *r;
+        enum stack_tree_direction direction;
+        struct stack_tree tree;
+        struct hash *known; /* kind, text → label */
+        size_t labels_allocated;
+        uint32_t *frame_labels, *first_frame_label; /* per frame, outermost inline first */
+        uint32_t *ranks; /* label → place in the order of texts */
+        struct group *groups;
+        size_t n_groups;
+        uint32_t *words;
+};
+
+static void builder_done(struct builder *b) {
+        stack_tree_done(&b->tree);
+        hash_free(b->known);
+        free(b->frame_labels);
+        free(b->first_frame_label);
+        free(b->ranks);
+        free(b->groups);
+        free(b->words);
+}
+
+/* ---- labels ---- */
+
+/* While it grows the text buffer moves: texts are kept as offsets until it is complete. */
+static const char *offset_as_text(size_t offset) {
+        return (const char *) offset;
+}
+
+static size_t keep_text(struct builder *b, const char *text) {
+        size_t at = b->tree.texts.size;
+
+        buf_append(&b->tree.texts, text, strlen(text) + 1);
+        return at;
+}
+
+static int add_label(struct builder *b, enum frame_kind kind, const char *text, const char *full,
+                     const char *place, uint32_t *ret) {
+        _cleanup_(buf_done) struct buf key = BUF_NULL;
+        uint64_t label = 0;
+        size_t text_at;
+        int r;
+
+        buf_putc(&key, (char) kind);
+        buf_puts(&key, text);
+        if (buf_error(&key) < 0)
+                return buf_error(&key);
+        r = hash_intern(b->known, key.data, key.size, b->tree.n_labels, &label);
+        if (r < 0)
+                return r;
+        *ret = (uint32_t) label;
+        if (r == 0)
+                return 0;
+
+        if (b->tree.n_labels == b->labels_allocated) {
+                size_t allocated = MAX(b->labels_allocated * 2, (size_t) 256);
+                struct stack_label *grown = reallocarray(b->tree.labels, allocated, sizeof(*grown));
+
+                if (!grown)
+                        return -ENOMEM;
+                b->tree.labels = grown;
+                b->labels_allocated = allocated;
+        }
+        text_at = keep_text(b, text);
+        b->tree.labels[b->tree.n_labels++] = (struct stack_label){
+                .text = offset_as_text(text_at),
+                .full = offset_as_text(streq(full, text) ? text_at : keep_text(b, full)),
+                .place = offset_as_text(keep_text(b, place)),
+                .kind = kind,
+        };
+        return buf_error(&b->tree.texts);
+}
+
+static int add_mark(struct builder *b, enum frame_kind kind, const char *text, uint32_t *ret) {
+        return add_label(b, kind, text, text, "", ret);
+}
+
+static int add_frame_row(struct builder *b, uint32_t frame, const struct rec_name *row, uint32_t *ret) {
+        _cleanup_(buf_done) struct buf text = BUF_NULL, full = BUF_NULL;
+        uint32_t module = b->r->frames[frame].module;
+
+        frame_short_name(&text, b->r, frame, row);
+        frame_full_name(&full, b->r, frame, row);
+        if (buf_error(&text) < 0 || buf_error(&full) < 0)
+                return -ENOMEM;
+        return add_label(b, frame_kind_of(b->r, frame), buf_text(&text), buf_text(&full),
+                         module < b->r->n_modules ? recording_text(b->r, b->r->modules[module].path) : "",
+                         ret);
+}
+
+static int label_frames(struct builder *b) {
+        const struct recording *r = b->r;
+        size_t n = 0;
+
+        b->first_frame_label = calloc((size_t) r->n_frames + 1, sizeof(*b->first_frame_label));
+        b->frame_labels = calloc((size_t) r->n_frames + r->n_names + 1, sizeof(*b->frame_labels));
+        if (!b->first_frame_label || !b->frame_labels)
+                return -ENOMEM;
+        for (uint32_t frame = 0; frame < r->n_frames; frame++) {
+                const struct rec_name *rows = NULL;
+                uint32_t n_rows = frame_names(r, frame, &rows);
+                int error;
+
+                b->first_frame_label[frame] = (uint32_t) n;
+                for (uint32_t i = MAX(n_rows, UINT32_C(1)); i > 0; i--) {
+                        error = add_frame_row(b, frame, n_rows > 0 ? rows + i - 1 : NULL,
+                                              b->frame_labels + n);
+                        if (error < 0)
+                                return error;
+                        n++;
+                }
+        }
+        b->first_frame_label[r->n_frames] = (uint32_t) n;
+        return 0;
+}
+
+/* ---- groups of equal samples ---- */
+
+/* "[openat]"; without a call REC_NONE: the innermost row is a user frame. */
+static int leaf_label(struct builder *b, const struct rec_sample *s, uint32_t *ret) {
+        _cleanup_(buf_done) struct buf text = BUF_NULL;
+
+        *ret = REC_NONE;
+        if (s->kind != REC_SAMPLE_CPU_KERNEL)
+                return 0;
+        buf_putc(&text, '[');
+        if (s->flags & REC_SAMPLE_IN_FAULT)
+                buf_puts(&text, "page fault or interrupt");
+        else if (s->syscall == REC_CALL_NONE)
+                buf_puts(&text, "kernel");
+        else
+                syscall_text(&text, s->syscall);
+        buf_putc(&text, ']');
+        return buf_error(&text) < 0 ? buf_error(&text) : add_mark(b, FRAME_KERNEL, buf_text(&text), ret);
+}
+
+static int label_processes(struct builder *b, uint32_t **ret) {
+        _cleanup_free_ uint32_t *labels = calloc((size_t) b->r->n_processes + 1, sizeof(*labels));
+
+        if (!labels)
+                return -ENOMEM;
+        for (uint32_t i = 0; i < b->r->n_processes; i++) {
+                const char *name = process_name(b->r, i);
+                int error = add_label(b, FRAME_PROCESS, *name ? name : "[unknown process]",
+                                      recording_text(b->r, b->r->processes[i].exe), "", labels + i);
+
+                if (error < 0)
+                        return error;
+        }
+        *ret = TAKE_PTR(labels);
+        return 0;
+}
+
+static int by_group(const void *x, const void *y) {
+        return memcmp(x, y, offsetof(struct group, count));
+}
+
+static int collect_groups(struct builder *b) {
+        _cleanup_free_ uint32_t *process_labels = NULL;
+        uint32_t unknown;
+        size_t n = 0;
+        int error = label_processes(b, &process_labels);
+
+        if (error < 0)
+                return error;
+        error = add_mark(b, FRAME_PROCESS, "[unknown process]", &unknown);
+        if (error < 0)
+                return error;
+        b->groups = calloc((size_t) b->r->n_samples + 1, sizeof(*b->groups));
+        if (!b->groups)
+                return -ENOMEM;
+        for (uint32_t i = 0; i < b->r->n_samples; i++) {
+                const struct rec_sample *s = b->r->samples + i;
+                struct group *g = b->groups + n;
+
+                if (s->kind != REC_SAMPLE_CPU_USER && s->kind != REC_SAMPLE_CPU_KERNEL)
+                        continue;
+                error = leaf_label(b, s, &g->leaf_label);
+                if (error < 0)
+                        return error;
+                g->process_label = s->process < b->r->n_processes ? process_labels[s->process] : unknown;
+                g->stack = s->stack < b->r->n_stacks      ? s->stack
+                           : s->flags & REC_SAMPLE_COMPAT ? REC_NONE - 1
+                                                          : REC_NONE;
+                g->count = 1;
+                n++;
+        }
+        qsort(b->groups, n, sizeof(*b->groups), by_group);
+        for (size_t i = 0; i < n; i++)
+                if (b->n_groups > 0 && by_group(b->groups + b->n_groups - 1, b->groups + i) == 0)
+                        b->groups[b->n_groups - 1].count++;
+                else
+                        b->groups[b->n_groups++] = b->groups[i];
+        return 0;
+}
+
+/* ---- paths ---- */
+
+struct marks {
+        uint32_t root, incomplete, no_stack, compat, deeper;
+};
+
+static int add_marks(struct builder *b, struct marks *ret) {
+        const struct {
+                uint32_t *label;
+                enum frame_kind kind;
+                const char *text;
+        } all[] = {
+                { &ret->root, FRAME_PROCESS, recording_text(b->r, b->r->start->unit) },
+                { &ret->incomplete, FRAME_MARK, "[incomplete stack]" },
+                { &ret->no_stack, FRAME_MARK, "[no stack]" },
+                { &ret->compat, FRAME_MARK, "[no stack: 32-bit]" },
+                { &ret->deeper, FRAME_MARK, "[deeper]" },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+                int error = add_mark(b, all[i].kind, all[i].text, all[i].label);
+
+                if (error < 0)
+                        return error;
+        }
+        return 0;
+}
+
+/* Words that the path of a group may need. */
+static size_t path_room(const struct builder *b, const struct group *g) {
+        size_t room = 4; /* process, mark, leaf, [deeper] */
+        const struct rec_stack *s;
+
+        if (g->stack >= b->r->n_stacks)
+                return room;
+        s = b->r->stacks + g->stack;
+        for (uint32_t i = 0; i < MIN(s->count, (uint32_t) DEPTH_MAX); i++) {
+                uint32_t frame = b->r->stack_frames[s->first + i];
+
+                room += b->first_frame_label[frame + 1] - b->first_frame_label[frame];
+        }
+        return room;
+}
+
+static void put(struct group *g, uint32_t label) {
+        g->path[g->length++] = label;
+}
+
+static void put_stack(const struct builder *b, const struct marks *marks, struct group *g) {
+        const struct rec_stack *s = b->r->stacks + g->stack;
+        uint32_t shown = MIN(s->count, (uint32_t) DEPTH_MAX);
+
+        if (s->count == 0 || s->end == REC_STACK_COMPAT)
+                put(g, s->end == REC_STACK_COMPAT ? marks->compat : marks->no_stack);
+        else if (s->count > shown)
+                put(g, marks->deeper);
+        else if (s->end != REC_STACK_COMPLETE)
+                put(g, marks->incomplete);
+        for (uint32_t i = shown; i > 0; i--) {
+                uint32_t frame = b->r->stack_frames[s->first + i - 1];
+
+                for (uint32_t j = b->first_frame_label[frame]; j < b->first_frame_label[frame + 1]; j++)
+                        put(g, b->frame_labels[j]);
+        }
+}
+
+static void reverse(uint32_t *words, size_t n) {
+        for (size_t i = 0; i < n / 2; i++) {
+                uint32_t kept = words[i];
+
+                words[i] = words[n - 1 - i];
+                words[n - 1 - i] = kept;
+        }
+}
+
+static int make_paths(struct builder *b, const struct marks *marks) {
+        size_t needed = 0, used = 0;
+
+        for (size_t i = 0; i < b->n_groups; i++) {
+                size_t room = path_room(b, b->groups + i);
+
+                if (needed + room + (b->n_groups - i) * 4 > PATH_WORDS_MAX)
+                        b->groups[i].stack = REC_NONE;
+                needed += path_room(b, b->groups + i);
+        }
+        b->words = calloc(needed + 1, sizeof(*b->words));
+        if (!b->words)
+                return -ENOMEM;
+        for (size_t i = 0; i < b->n_groups; i++) {
+                struct group *g = b->groups + i;
+
+                g->path = b->words + used;
+                put(g, g->process_label);
+                if (g->stack < b->r->n_stacks)
+                        put_stack(b, marks, g);
+                else
+                        put(g, g->stack == REC_NONE ? marks->no_stack : marks->compat);
+                if (g->leaf_label != REC_NONE)
+                        put(g, g->leaf_label);
+                used += g->length;
+                if (b->direction == STACK_TREE_UP)
+                        reverse(g->path, g->length);
+        }
+        return 0;
+}
+
+/* ---- the order of labels, and the tree ---- */
+
+static int by_text(const void *x, const void *y, void *userdata) {
+        const struct stack_label *labels = userdata, *a = labels + *(const uint32_t *) x,
+                                 *b = labels + *(const uint32_t *) y;
+        int c = strcmp(a->text, b->text);
+
+        return c != 0 ? c : (int) a->kind - (int) b->kind;
+}
+
+static int rank_labels(struct builder *b) {
+        _cleanup_free_ uint32_t *order = calloc(b->tree.n_labels + 1, sizeof(*order));
+
+        b->ranks = calloc(b->tree.n_labels + 1, sizeof(*b->ranks));
+        if (!order || !b->ranks)
+                return -ENOMEM;
+        for (size_t i = 0; i < b->tree.n_labels; i++) {
+                struct stack_label *l = b->tree.labels + i;
+
+                order[i] = (uint32_t) i;
+                l->text = buf_text(&b->tree.texts) + (size_t) l->text;
+                l->full = buf_text(&b->tree.texts) + (size_t) l->full;
+                l->place = buf_text(&b->tree.texts) + (size_t) l->place;
+        }
+        qsort_r(order, b->tree.n_labels, sizeof(*order), by_text, b->tree.labels);
+        for (size_t i = 0; i < b->tree.n_labels; i++)
+                b->ranks[order[i]] = (uint32_t) i;
+        return 0;
+}
+
+static int by_path(const void *x, const void *y, void *userdata) {
+        const struct group *a = x, *b = y;
+        const uint32_t *ranks = userdata;
+
+        for (size_t i = 0; i < MIN(a->length, b->length); i++)
+                if (a->path[i] != b->path[i])
+                        return ranks[a->path[i]] < ranks[b->path[i]] ? -1 : 1;
+        return a->length < b->length ? -1 : a->length > b->length;
+}
+
+/* Groups come in the order of their paths, so a path shares its beginning with the one before, and `open`
+ * (the nodes of that path) is all that has to be looked at. */
+static int grow_tree(struct builder *b, uint32_t root_label) {
+        struct stack_tree *t = &b->tree;
+        size_t room = 1, longest = 0;
+        _cleanup_free_ uint32_t *open = NULL;
+
+        for (size_t i = 0; i < b->n_groups; i++) {
+                room += b->groups[i].length;
+                longest = MAX(longest, b->groups[i].length);
+        }
+        t->nodes = calloc(room, sizeof(*t->nodes));
+        open = calloc(longest + 1, sizeof(*open));
+        if (!t->nodes || !open)
+                return -ENOMEM;
+        t->nodes[0] = (struct stack_node){ .label = root_label, .parent = REC_NONE };
+        t->n_nodes = 1;
+        for (size_t i = 0; i < b->n_groups; i++) {
+                const struct group *g = b->groups + i, *previous = i > 0 ? g - 1 : NULL;
+                size_t common = 0;
+
+                while (previous && common < g->length && common < previous->length &&
+                       g->path[common] == previous->path[common])
+                        common++;
+                for (size_t d = common; d < g->length; d++) {
+                        open[d + 1] = (uint32_t) t->n_nodes;
+                        t->nodes[t->n_nodes++] = (struct stack_node){ .label = g->path[d],
+                                                                      .parent = open[d],
+                                                                      .depth = (uint32_t) d + 1 };
+                }
+                t->nodes[open[g->length]].self += g->count;
+        }
+        return 0;
+}
+
+static void sum_up(struct stack_tree *t) {
+        for (size_t i = t->n_nodes; i-- > 0;) {
+                struct stack_node *n = t->nodes + i;
+
+                n->total += n->self;
+                n->end = MAX(n->end, (uint32_t) i + 1);
+                t->depth = MAX(t->depth, n->depth);
+                if (n->parent != REC_NONE) {
+                        t->nodes[n->parent].total += n->total;
+                        t->nodes[n->parent].end = MAX(t->nodes[n->parent].end, n->end);
+                }
+        }
+}
+
+static int build(struct builder *b) {
+        struct marks marks;
+        int error;
+
+        b->known = hash_new();
+        if (!b->known)
+                return -ENOMEM;
+        error = add_marks(b, &marks);
+        if (error < 0)
+                return error;
+        error = label_frames(b);
+        if (error < 0)
+                return error;
+        error = collect_groups(b);
+        if (error < 0)
+                return error;
+        error = make_paths(b, &marks);
+        if (error < 0)
+                return error;
+        error = rank_labels(b);
+        if (error < 0)
+                return error;
+        qsort_r(b->groups, b->n_groups, sizeof(*b->groups), by_path, b->ranks);
+        error = grow_tree(b, marks.root);
+        if (error < 0)
+                return error;
+        sum_up(&b->tree);
+        return 0;
+}
+
+int stack_tree_init(const struct recording *r, enum stack_tree_direction direction, struct stack_tree *ret) {
+        _cleanup_(builder_done) struct builder b = { .r = r, .direction = direction };
+        int error = build(&b);
+
+        if (error < 0)
+                return error;
+        *ret = b.tree;
+        b.tree = STACK_TREE_NULL;
+        return 0;
+}
+
+void stack_tree_done(struct stack_tree *t) {
+        free(t->labels);
+        free(t->nodes);
+        buf_done(&t->texts);
+        *t = STACK_TREE_NULL;
+}
