@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "report/analysis.h"
+
+#include "common/text.h"
+#include "report/cause.h"
+
+enum { ROWS_IN_SUMMARY = 3 };
+
+double analysis_share(const struct analysis *a, uint64_t duration_ns) {
+        return a->duration_ns > 0 ? (double) duration_ns / (double) a->duration_ns : 0;
+}
+
+uint64_t analysis_at_usec(const struct analysis *a, uint64_t time_ns) {
+        uint64_t origin = a->path.origin_ns, end = a->path.end_ns;
+
+        if (time_ns <= origin)
+                return 0;
+        return (MIN(MAX(time_ns, origin + a->path.queue_ns), end) - origin) / NSEC_PER_USEC;
+}
+
+uint32_t analysis_classes(const struct analysis *a, uint32_t syscall) {
+        return syscall < SYSCALL_NUMBERS ? a->classes[syscall] : 0;
+}
+
+void analysis_row_text(struct buf *b, const struct breakdown_row *row) {
+        static const char *const words[PIECE_KIND_MAX] = {
+                [PIECE_QUEUE] = "queued behind other units",
+                [PIECE_BEFORE_EXEC] = "before exec, in systemd",
+                [PIECE_CPU_USER] = "on CPU in user code",
+                [PIECE_CPU_KERNEL] = "on CPU in ",
+                [PIECE_WAIT] = "waiting in ",
+                [PIECE_FAULT] = "waiting for a page",
+                [PIECE_RUNNABLE] = "ready, waiting for a CPU",
+                [PIECE_SYSTEMD] = "in systemd",
+                [PIECE_NOT_OBSERVED] = "not observed",
+        };
+
+        if (row->kind == PIECE_CPU_KERNEL && row->syscall == REC_CALL_NONE) {
+                buf_puts(b, "on CPU in the kernel");
+                return;
+        }
+        if (row->kind == PIECE_WAIT && row->syscall == REC_CALL_NONE) {
+                buf_puts(b, row->io ? "waiting for the disk" : "waiting, call unknown");
+                return;
+        }
+        buf_puts(b, row->kind < PIECE_KIND_MAX ? words[row->kind] : "");
+        if (row->kind == PIECE_CPU_KERNEL || row->kind == PIECE_WAIT)
+                breakdown_detail(b, row);
+}
+
+/* "no single cause: 45% on CPU in user code, 30% waiting in poll, …" */
+static int consist_of(struct analysis *a) {
+        _cleanup_(buf_done) struct buf b = BUF_NULL;
+
+        buf_puts(&b, "no single cause");
+        for (size_t i = 0; i < MIN(a->breakdown.n_rows, (size_t) ROWS_IN_SUMMARY); i++) {
+                const struct breakdown_row *row = a->breakdown.rows + i;
+
+                buf_printf(&b, "%s%.0f%% ", i == 0 ? ": " : ", ", analysis_share(a, row->duration_ns) * 100);
+                analysis_row_text(&b, row);
+        }
+        return buf_take(&b, &a->consists_of, NULL);
+}
+
+static int analyse(struct analysis *a, const struct recording *r) {
+        int error;
+
+        a->recording = r;
+        for (uint32_t i = 0; i < SYSCALL_NUMBERS; i++)
+                a->classes[i] = syscall_classes(i);
+        error = critical_path_init(r, &a->path);
+        if (error < 0)
+                return error;
+        a->duration_ns = a->path.end_ns - a->path.origin_ns;
+        a->duration_usec = a->duration_ns / NSEC_PER_USEC;
+        error = breakdown_init(r, &a->path, &a->breakdown);
+        if (error < 0)
+                return error;
+        error = quality_init(r, &a->quality);
+        if (error < 0)
+                return error;
+        error = causes_find(a);
+        if (error < 0)
+                return error;
+        return consist_of(a);
+}
+
+int analysis_new(const struct recording *r, struct analysis **ret) {
+        _cleanup_(analysis_freep) struct analysis *a = calloc(1, sizeof(*a));
+        int error;
+
+        if (!a)
+                return -ENOMEM;
+        error = analyse(a, r);
+        if (error < 0)
+                return error;
+        *ret = TAKE_PTR(a);
+        return 0;
+}
+
+struct analysis *analysis_free(struct analysis *a) {
+        if (!a)
+                return NULL;
+        for (size_t i = 0; i < a->n_findings; i++)
+                finding_done(a->findings + i);
+        critical_path_done(&a->path);
+        breakdown_done(&a->breakdown);
+        quality_done(&a->quality);
+        free(a->consists_of);
+        free(a);
+        return NULL;
+}
+
+const struct finding *analysis_verdict(const struct analysis *a) {
+        return a->has_verdict ? a->findings : NULL;
+}
+
+const char *analysis_cause(const struct analysis *a) {
+        return a->has_verdict ? a->findings[0].cause : "none";
+}
+
+const char *analysis_summary(const struct analysis *a) {
+        return a->has_verdict ? a->findings[0].summary : a->consists_of;
+}
+
+void analysis_headline(const struct analysis *a, struct buf *b) {
+        const struct rec_start *s = a->recording->start;
+        const char *words;
+
+        switch (s->result) {
+        case REC_RESULT_ACTIVE: words = "took %s to start"; break;
+        case REC_RESULT_RUNNING:
+                words = s->end == REC_END_LISTEN ? "was listening after %s"
+                        : s->end == REC_END_IDLE ? "was at rest after %s"
+                                                 : "was running after %s";
+                break;
+        case REC_RESULT_FAILED: words = "failed to start after %s"; break;
+        case REC_RESULT_TIMEOUT: words = "timed out after %s"; break;
+        case REC_RESULT_EXITED: words = "finished in %s"; break;
+        case REC_RESULT_SKIPPED: words = "was skipped after %s: a condition was not met"; break;
+        case REC_RESULT_DEPENDENCY: words = "was not started: a dependency failed after %s"; break;
+        case REC_RESULT_CANCELED: words = "was not started: its job was canceled after %s"; break;
+        default: words = "was still starting after %s, when profiling ended"; break;
+        }
+        buf_puts(b, recording_text(a->recording, s->unit));
+        buf_putc(b, ' ');
+        for (; *words; words++)
+                if (startswith(words, "%s")) {
+                        text_span(b, a->duration_usec);
+                        words++;
+                } else
+                        buf_putc(b, *words);
+}
