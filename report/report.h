@@ -9,18 +9,25 @@
 
 /* The answer: one recording → text, JSON, pictures. The only entry into report/ for others. */
 
-enum report_format { REPORT_TEXT, REPORT_JSON, REPORT_JSON_PRETTY, REPORT_FOLDED, REPORT_SVG, REPORT_FORMAT_MAX };
+enum report_format {
+        REPORT_TEXT,
+        REPORT_JSON,
+        REPORT_JSON_PRETTY,
+        REPORT_FOLDED,
+        REPORT_SVG,
+        REPORT_FORMAT_MAX
+};
 
 struct report_options {
-        bool color;             /* terminal colours, as systemd's */
-        unsigned columns;       /* of the terminal; 0: 80 */
-        const char *recording;  /* id or path, for the "recording" key and hints; may be NULL */
+        bool color; /* terminal colours, as systemd's */
+        unsigned columns; /* of the terminal; 0: 80 */
+        const char *recording; /* id or path, for the "recording" key and hints; may be NULL */
 };
 
 /* Format from a name ("folded") or from a file name ("x.svg", "x.folded"); -EINVAL. */
 int report_format_from_name(const char *name, enum report_format *ret);
 int report_format_from_file(const char *file, enum report_format *ret);
-const char *report_format_list(void);           /* "folded, svg, …" for messages */
+const char *report_format_list(void); /* "folded, svg, …" for messages */
 
 /* Writes the whole report. -ENOMEM, or -EIO when writing to `out` failed (the caller closes and says). */
 int report_write(const struct recording *r, enum report_format format, const struct report_options *options,

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "report/report.h"
+
+#include "report/writers.h"
+
+static const struct {
+        const char *name;
+        const char *suffix; /* of a file name */
+        enum report_format format;
+} formats[] = {
+        { "folded", ".folded", REPORT_FOLDED },
+        { "svg", ".svg", REPORT_SVG },
+        { "json", ".json", REPORT_JSON },
+        { "text", ".txt", REPORT_TEXT },
+};
+
+int report_format_from_name(const char *name, enum report_format *ret) {
+        for (size_t i = 0; i < ARRAY_SIZE(formats); i++)
+                if (streq(name, formats[i].name)) {
+                        *ret = formats[i].format;
+                        return 0;
+                }
+        return -EINVAL;
+}
+
+int report_format_from_file(const char *file, enum report_format *ret) {
+        for (size_t i = 0; i < ARRAY_SIZE(formats); i++)
+                if (endswith(file, formats[i].suffix)) {
+                        *ret = formats[i].format;
+                        return 0;
+                }
+        return -EINVAL;
+}
+
+const char *report_format_list(void) {
+        return "folded, svg, json, text";
+}
+
+int report_write(const struct recording *r, enum report_format format, const struct report_options *options,
+                 FILE *out) {
+        _cleanup_(analysis_freep) struct analysis *a = NULL;
+        int error = analysis_new(r, &a);
+
+        if (error < 0)
+                return error;
+        switch (format) {
+        case REPORT_TEXT: error = report_write_text(a, options, out); break;
+        case REPORT_JSON: error = report_write_json(a, options, false, out); break;
+        case REPORT_JSON_PRETTY: error = report_write_json(a, options, true, out); break;
+        case REPORT_FOLDED: error = report_write_folded(a, out); break;
+        case REPORT_SVG: error = report_write_svg(a, out); break;
+        case REPORT_FORMAT_MAX: return -EINVAL;
+        }
+        if (error < 0)
+                return error;
+        return fflush(out) == EOF || ferror(out) ? -EIO : 0;
+}

@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "common/text.h"
+#include "report/cause.h"
+#include "report/names.h"
+#include "report/page.h"
+#include "report/stack_tree.h"
+#include "report/writers.h"
+
+/*
+ * The report on the terminal: what it was, what to change, where the time
+ * went, and how far all that can be trusted. It fits 80 columns and 40 lines;
+ * the stacks take what the rest leaves.
+ */
+
+enum {
+        LINES_MAX = 40,
+        ROWS_MAX = 8, /* of the breakdown */
+        OTHER_FINDINGS_MAX = 2,
+        MILESTONES_MAX = 8,
+        STACKS_MAX = 3,
+        CALLERS_MAX = 5, /* lines below a hot leaf */
+        STACKS_LINES_MIN = 4,
+        STACK_PERCENT_MIN = 3,
+        LEDGER_PERCENT = 5, /* of the samples without all names, from which on modules are listed */
+        LEDGER_MAX = 3,
+        LINE_MAX_BYTES = 4096,
+};
+
+/* ---- the answer ---- */
+
+static void put_headline(struct page *p, const struct analysis *a) {
+        _cleanup_(buf_done) struct buf b = BUF_NULL;
+
+        analysis_headline(a, &b);
+        buf_printf(&b, ": %s", analysis_summary(a));
+        page_wrap(p, PAGE_BOLD, 0, 2, buf_text(&b));
+}
+
+static void put_notes(struct page *p, const struct analysis *a) {
+        const struct rec_start *s = a->recording->start;
+        const char *type = recording_text(a->recording, s->type);
+        _cleanup_(buf_done) struct buf b = BUF_NULL;
+
+        if (s->result == REC_RESULT_RUNNING && (s->end == REC_END_LISTEN || s->end == REC_END_IDLE)) {
+                buf_printf(&b, "systemd does not wait for Type=%s; the time is that until %s.", type,
+                           s->end == REC_END_LISTEN ? "its first listen()" : "it came to rest");
+                page_wrap(p, PAGE_NORMAL, 2, 2, buf_text(&b));
+                buf_reset(&b);
+        }
+        if (s->attempts > 1) {
+                buf_printf(&b, "systemd started it %u times; this is about the first attempt.", s->attempts);
+                page_wrap(p, PAGE_NORMAL, 2, 2, buf_text(&b));
+        }
+}
+
+static void put_dropin(struct page *p, const char *dropin) {
+        while (*dropin) {
+                size_t n = strcspn(dropin, "\n");
+                char line[LINE_MAX_BYTES];
+
+                snprintf(line, sizeof(line), "%.*s", (int) MIN(n, sizeof(line) - 1), dropin);
+                page_wrap(p, PAGE_GREEN, 6, 6, line);
+                dropin += n;
+                dropin += *dropin == '\n';
+        }
+}
+
+static void put_advice(struct page *p, const struct analysis *a, const struct finding *f) {
+        _cleanup_(buf_done) struct buf b = BUF_NULL;
+        bool dropin = false;
+
+        for (size_t i = 0; i < f->n_advice; i++)
+                dropin = dropin || f->advice[i].dropin;
+        if (f->n_advice == 0)
+                return;
+        buf_puts(&b, "What to change");
+        if (dropin)
+                buf_printf(&b, " (systemctl edit %s)",
+                           recording_text(a->recording, a->recording->start->unit));
+        page_blank(p);
+        page_line(p, PAGE_BOLD, 0, buf_text(&b));
+        for (size_t i = 0; i < f->n_advice; i++) {
+                page_wrap(p, PAGE_NORMAL, 2, 4, f->advice[i].text);
+                if (f->advice[i].dropin)
+                        put_dropin(p, f->advice[i].dropin);
+        }
+}
+
+static void put_verdict(struct page *p, const struct analysis *a) {
+        const struct finding *f = analysis_verdict(a);
+        size_t others = f ? 1 : 0;
+
+        put_headline(p, a);
+        put_notes(p, a);
+        for (size_t i = 0; f && i < f->n_detail; i++)
+                page_wrap(p, PAGE_NORMAL, 2, 2, f->detail[i]);
+        for (size_t i = others; i < MIN(a->n_findings, others + OTHER_FINDINGS_MAX); i++) {
+                _cleanup_(buf_done) struct buf b = BUF_NULL;
+
+                buf_printf(&b, "Also: %s", a->findings[i].summary);
+                page_wrap(p, PAGE_NORMAL, 2, 4, buf_text(&b));
+        }
+        if (f)
+                put_advice(p, a, f);
+}
+
+/* ---- where the time went ---- */
+
+static void put_row(struct page *p, const struct analysis *a, uint64_t duration_ns, const char *what,
+                    const char *process, uint32_t n_processes) {
+        enum { WHAT_COLUMNS = 38 };
+        _cleanup_(buf_done) struct buf b = BUF_NULL, span = BUF_NULL;
+
+        text_span(&span, duration_ns / NSEC_PER_USEC);
+        buf_printf(&b, "%5.1f%% %9s  ", analysis_share(a, duration_ns) * 100, buf_text(&span));
+        text_keep_begin(&b, what, WHAT_COLUMNS);
+        if (*process) {
+                buf_printf(&b, "%*s",
+                           (int) (WHAT_COLUMNS + 2 - MIN(text_columns(what), (size_t) WHAT_COLUMNS)), "");
+                buf_puts(&b, process);
+                if (n_processes > 1) {
+                        buf_puts(&b, " (");
+                        text_count(&b, n_processes);
+                        buf_puts(&b, " processes)");
+                }
+        }
+        page_line(p, PAGE_NORMAL, 1, buf_text(&b));
+}
+
+static void put_breakdown(struct page *p, const struct analysis *a) {
+        const struct breakdown *all = &a->breakdown;
+        size_t shown = all->n_rows > ROWS_MAX ? ROWS_MAX - 1 : all->n_rows;
+        uint64_t rest = 0;
+
+        page_blank(p);
+        page_line(p, PAGE_BOLD, 0, "Where the time went");
+        for (size_t i = 0; i < shown; i++) {
+                const struct breakdown_row *row = all->rows + i;
+                _cleanup_(buf_done) struct buf what = BUF_NULL;
+
+                analysis_row_text(&what, row);
+                put_row(p, a, row->duration_ns, buf_text(&what), process_name(a->recording, row->process),
+                        row->n_processes);
+        }
+        for (size_t i = shown; i < all->n_rows; i++)
+                rest += all->rows[i].duration_ns;
+        if (shown < all->n_rows) {
+                _cleanup_(buf_done) struct buf what = BUF_NULL;
+
+                buf_printf(&what, "%zu other rows", all->n_rows - shown);
+                put_row(p, a, rest, buf_text(&what), "", 0);
+        }
+}
+
+static void put_milestone(struct buf *b, const struct analysis *a, const struct rec_milestone *m) {
+        const char *process = process_name(a->recording, m->process);
+
+        buf_puts(b, recording_milestone_str(m->kind));
+        if (m->kind == REC_MILESTONE_EXEC && *process)
+                buf_printf(b, " %s", process);
+        buf_puts(b, " +");
+        text_span(b, analysis_at_usec(a, m->time_ns));
+}
+
+static void put_milestones(struct page *p, const struct analysis *a) {
+        const struct recording *r = a->recording;
+        uint32_t n = r->n_milestones, skipped = n > MILESTONES_MAX ? n - MILESTONES_MAX : 0;
+        _cleanup_(buf_done) struct buf b = BUF_NULL;
+
+        if (n == 0)
+                return;
+        buf_puts(&b, "Milestones: ");
+        for (uint32_t i = 0; i < n; i++) {
+                if (skipped > 0 && i == MILESTONES_MAX / 2) { /* the beginning and the end matter */
+                        buf_printf(&b, "; … %u more", skipped);
+                        i += skipped;
+                }
+                buf_puts(&b, i > 0 ? "; " : "");
+                put_milestone(&b, a, r->milestones + i);
+        }
+        page_blank(p);
+        page_wrap(p, PAGE_NORMAL, 0, 2, buf_text(&b));
+}
+
+/* ---- hot stacks ---- */
+
+/* The child with most samples; 0: there is none. */
+static uint32_t heaviest(const struct stack_tree *t, uint32_t node, uint32_t but) {
+        uint32_t best = 0;
+
+        for (uint32_t i = node + 1; i < t->nodes[node].end; i = t->nodes[i].end)
+                if (i != but && (best == 0 || t->nodes[i].total > t->nodes[best].total))
+                        best = i;
+        return best;
+}
+
+static void put_frame(struct page *p, const struct stack_tree *t, uint32_t node, uint64_t percent,
+                      unsigned indent, unsigned repeated, bool more) {
+        _cleanup_(buf_done) struct buf b = BUF_NULL, name = BUF_NULL, tail = BUF_NULL;
+        unsigned room;
+
+        if (repeated > 1)
+                buf_printf(&tail, " (%u levels)", repeated);
+        if (more)
+                buf_puts(&tail, " …");
+        if (percent > 0)
+                buf_printf(&b, "%3llu%%  ", (unsigned long long) percent);
+        room = p->columns - indent - (unsigned) text_columns(buf_text(&b)) -
+               (unsigned) text_columns(buf_text(&tail));
+        text_escape_terminal(&name,
+                             t->labels[t->nodes[node].label].text); /* its width is that on the screen */
+        if (text_columns(buf_text(&name)) > room)
+                text_keep_end(&b, t->labels[t->nodes[node].label].text, room);
+        else
+                buf_puts(&b, t->labels[t->nodes[node].label].text);
+        buf_puts(&b, buf_text(&tail));
+        page_line(p, PAGE_NORMAL, indent, buf_text(&b));
+}
+
+/* A hot leaf and its callers, as long as there is one that most of the samples come from. */
+static void put_hot(struct page *p, const struct stack_tree *t, uint32_t leaf, unsigned callers) {
+        uint64_t all = t->nodes[0].total, own = t->nodes[leaf].total;
+        uint32_t node = heaviest(t, leaf, 0);
+        unsigned indent = 9;
+
+        put_frame(p, t, leaf, own * 100 / all, 2, 1, false);
+        while (node != 0 && t->nodes[node].total * 2 > own && callers > 0) {
+                uint32_t next = heaviest(t, node, 0), label = t->nodes[node].label;
+                unsigned repeated = 1;
+
+                while (next != 0 && t->nodes[next].label == label) {
+                        repeated++;
+                        node = next;
+                        next = heaviest(t, node, 0);
+                }
+                callers--;
+                put_frame(p, t, node, 0, indent, repeated,
+                          callers == 0 && next != 0 && t->nodes[next].end > next + 1);
+                indent += 2;
+                node = next;
+        }
+}
+
+static int put_stacks(struct page *p, const struct analysis *a, unsigned budget) {
+        _cleanup_(stack_tree_done) struct stack_tree t = STACK_TREE_NULL;
+        uint32_t shown[STACKS_MAX];
+        size_t n = 0;
+        int error = stack_tree_init(a->recording, STACK_TREE_UP, &t);
+
+        if (error < 0)
+                return error;
+        for (uint32_t i = 1; i < t.n_nodes; i = t.nodes[i].end) {
+                size_t at = n;
+
+                if (t.nodes[i].total * 100 < t.nodes[0].total * STACK_PERCENT_MIN)
+                        continue;
+                while (at > 0 && t.nodes[shown[at - 1]].total < t.nodes[i].total)
+                        at--;
+                if (at == STACKS_MAX)
+                        continue;
+                n = MIN(n + 1, (size_t) STACKS_MAX);
+                memmove(shown + at + 1, shown + at, (n - at - 1) * sizeof(*shown));
+                shown[at] = i;
+        }
+        if (n == 0 || budget < STACKS_LINES_MIN)
+                return 0;
+        budget -= 2;
+        page_blank(p);
+        page_line(p, PAGE_BOLD, 0, "Hottest on the CPU, with who called it");
+        for (size_t i = 0; i < n && budget > 0; i++) {
+                unsigned before = p->lines, fair = budget / (unsigned) (n - i);
+
+                put_hot(p, &t, shown[i], MIN(MAX(fair, 1u) - 1, (unsigned) CALLERS_MAX));
+                budget -= MIN(budget, p->lines - before);
+        }
+        return 0;
+}
+
+/* ---- honesty ---- */
+
+static void put_samples(struct page *p, const struct analysis *a) {
+        const struct rec_start *s = a->recording->start;
+        const struct quality *q = &a->quality;
+        _cleanup_(buf_done) struct buf b = BUF_NULL;
+
+        if (q->samples == 0) {
+                buf_puts(&b, "No samples: ");
+                if (q->lost > 0)
+                        buf_puts(&b, "all of them were lost");
+                else if (a->recording->n_processes == 0)
+                        buf_puts(&b, "no process of the unit was seen");
+                else
+                        buf_printf(&b,
+                                   "its processes were hardly on a CPU (one sample every %u ms of CPU time)",
+                                   s->frequency_hz > 0 ? (1000 + s->frequency_hz / 2) / s->frequency_hz
+                                                       : 10);
+        } else {
+                text_count(&b, q->samples);
+                buf_printf(&b, " samples at %u Hz: %llu%% of the stacks complete, %llu%% with every name",
+                           s->frequency_hz, (unsigned long long) q->complete * 100 / q->samples,
+                           (unsigned long long) q->symbolised * 100 / q->samples);
+        }
+        if (q->samples == 0 && q->lost == 0)
+                buf_putc(&b, '.');
+        else if (q->lost == 0)
+                buf_puts(&b, ", none lost.");
+        else {
+                buf_puts(&b, "; ");
+                text_count(&b, q->lost);
+                buf_puts(&b, " lost.");
+        }
+        page_wrap(p, PAGE_GREY, 0, 2, buf_text(&b));
+}
+
+static void put_cost(struct page *p, const struct analysis *a) {
+        const struct rec_start *s = a->recording->start;
+        _cleanup_(buf_done) struct buf b = BUF_NULL;
+
+        if (s->cost_ns == 0)
+                return;
+        buf_puts(&b, "Profiling took ");
+        text_span(&b, s->cost_ns / NSEC_PER_USEC);
+        buf_printf(&b, " of CPU time (%.1f%% of the start).", analysis_share(a, s->cost_ns) * 100);
+        page_wrap(p, PAGE_GREY, 0, 2, buf_text(&b));
+}
+
+static void put_losses(struct page *p, const struct analysis *a) {
+        static const struct {
+                enum rec_lost what;
+                const char *name;
+        } other[] = {
+                { REC_LOST_EVENTS, "process events" },
+                { REC_LOST_PATHS, "paths" },
+                { REC_LOST_WAITS, "waits" },
+                { REC_LOST_CALL_KEYS, "call counters" },
+                { REC_LOST_WAIT_KEYS, "wait counters" },
+                { REC_LOST_PROGRAMS, "programs" },
+                { REC_LOST_PROCESSES, "processes" },
+                { REC_LOST_MAPPINGS, "mappings" },
+                { REC_LOST_STACK_QUEUE, "stacks" },
+        };
+        _cleanup_(buf_done) struct buf b = BUF_NULL;
+
+        for (size_t i = 0; i < ARRAY_SIZE(other); i++) {
+                uint64_t n = a->recording->start->lost[other[i].what];
+
+                if (n == 0)
+                        continue;
+                buf_puts(&b, b.size == 0 ? "Also lost: " : ", ");
+                text_count(&b, n);
+                buf_printf(&b, " %s", other[i].name);
+        }
+        if (b.size > 0)
+                page_wrap(p, PAGE_GREY, 0, 2, buf_text(&b));
+}
+
+/* Which modules the missing names would have come from, and why they did not. */
+static void put_ledger(struct page *p, const struct analysis *a) {
+        const struct recording *r = a->recording;
+        const struct quality *q = &a->quality;
+        unsigned shown = 0;
+
+        if ((uint64_t) q->symbolised * 100 >= (uint64_t) q->samples * (100 - LEDGER_PERCENT))
+                return;
+        for (uint32_t i = 0; i < q->n_modules && shown < LEDGER_MAX; i++) {
+                const struct module_quality *m = q->modules + i;
+                const char *path = recording_text(r, r->modules[m->module].path);
+                const char *reason = r->symbols ? recording_reason_str(r->symbols[m->module].reason) : "";
+                _cleanup_(buf_done) struct buf b = BUF_NULL;
+
+                if ((uint64_t) m->unnamed * 100 < (uint64_t) q->samples * LEDGER_PERCENT)
+                        continue;
+                buf_printf(
+                        &b, "Names missing in %s: %u%% of the samples%s%s", *path ? path : "generated code",
+                        (unsigned) ((uint64_t) m->unnamed * 100 / q->samples), *reason ? ": " : "", reason);
+                page_wrap(p, PAGE_GREY, 0, 2, buf_text(&b));
+                shown++;
+        }
+}
+
+static void put_honesty(struct page *p, const struct analysis *a, const struct report_options *options) {
+        page_blank(p);
+        put_samples(p, a);
+        put_losses(p, a);
+        put_ledger(p, a);
+        put_cost(p, a);
+        if (options->recording && *options->recording) {
+                _cleanup_(buf_done) struct buf b = BUF_NULL;
+
+                buf_printf(&b, "Recording: %s", options->recording);
+                page_wrap(p, PAGE_GREY, 0, 2, buf_text(&b));
+        }
+}
+
+static unsigned columns_of(const struct report_options *options) {
+        unsigned columns = options->columns > 0 ? options->columns : PAGE_COLUMNS_DEFAULT;
+
+        return MIN(MAX(columns, (unsigned) PAGE_COLUMNS_MIN), (unsigned) PAGE_COLUMNS_MAX);
+}
+
+int report_write_text(const struct analysis *a, const struct report_options *options, FILE *out) {
+        struct page page = { .columns = columns_of(options), .color = options->color };
+        struct page end = page; /* what comes last: its height decides about the stacks */
+        int error;
+
+        put_verdict(&page, a);
+        put_breakdown(&page, a);
+        put_milestones(&page, a);
+        put_honesty(&end, a, options);
+        error = put_stacks(&page, a, LINES_MAX - MIN(page.lines + end.lines, (unsigned) LINES_MAX));
+        if (error >= 0)
+                error = buf_error(&page.text) < 0 ? buf_error(&page.text) : buf_error(&end.text);
+        if (error >= 0)
+                fprintf(out, "%s%s", buf_text(&page.text), buf_text(&end.text));
+        buf_done(&page.text);
+        buf_done(&end.text);
+        return MIN(error, 0);
+}
