@@ -299,7 +299,8 @@ static int join_stacks(struct opened *o) {
         return 0;
 }
 
-/* Of several runs of rows for one frame, one per layer, the last counts. */
+/* Of several runs of rows for one frame, one per layer, the last counts. A run ends with the row that is not
+ * inlined into the next: the first frame of a layer may be the last one of the layer before. */
 static int join_names(struct opened *o) {
         const struct rec_name *rows = o->rows[REC_NAMES].data;
         size_t n_rows = o->rows[REC_NAMES].count, n_frames = o->rows[REC_FRAMES].count, total = 0;
@@ -314,7 +315,7 @@ static int join_names(struct opened *o) {
         for (size_t i = 0; i < n_rows; i++) {
                 if (rows[i].frame >= n_frames || rows[i].source >= REC_SOURCE_MAX || rows[i].reason >= REC_REASON_MAX)
                         return -EBADMSG;
-                if (i == 0 || rows[i - 1].frame != rows[i].frame)
+                if (i == 0 || rows[i - 1].frame != rows[i].frame || !rows[i - 1].inlined)
                         first[rows[i].frame] = (uint32_t) i;
         }
 
@@ -323,8 +324,11 @@ static int join_names(struct opened *o) {
                 return -ENOMEM;
         for (size_t frame = 0; frame < n_frames; frame++) {
                 o->frame_names[frame] = (uint32_t) total;
-                for (size_t i = first[frame]; i < n_rows && rows[i].frame == frame; i++)
+                for (size_t i = first[frame]; i < n_rows && rows[i].frame == frame; i++) {
                         names[total++] = rows[i];
+                        if (!rows[i].inlined)
+                                break;
+                }
         }
         o->frame_names[n_frames] = (uint32_t) total;
         free(o->rows[REC_NAMES].data);
