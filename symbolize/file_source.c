@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "symbolize/file_source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/buf.h"
+#include "common/text.h"
+
+#define SYSTEM_DEBUG_DIR "/usr/lib/debug"
+#define OWN_CACHE_DIR    "/var/cache/startprof/debuginfod"
+
+enum { DIRS_MAX = 64 };
+
+struct file_source {
+        const struct recording *recording; /* borrowed */
+
+        /* owned texts */
+        char *debug_dirs[DIRS_MAX];
+        size_t n_debug_dirs;
+        char *caches[DIRS_MAX];
+        size_t n_caches;
+};
+
+static int add_dir(char **dirs, size_t *n, const char *base, const char *tail) {
+        char *dir;
+
+        if (!base || base[0] != '/' || *n == DIRS_MAX)
+                return 0;
+        if (asprintf(&dir, "%s%s", base, tail) < 0)
+                return -ENOMEM;
+        dirs[(*n)++] = dir;
+        return 0;
+}
+
+/* The places of debuginfod_find_debuginfo(3), and where the debuginfod client of startprof itself keeps files. */
+static int add_caches(struct file_source *s) {
+        int r;
+
+        r = add_dir(s->caches, &s->n_caches, getenv("DEBUGINFOD_CACHE_PATH"), "");
+        if (r == 0)
+                r = add_dir(s->caches, &s->n_caches, getenv("XDG_CACHE_HOME"), "/debuginfod_client");
+        if (r == 0)
+                r = add_dir(s->caches, &s->n_caches, getenv("HOME"), "/.cache/debuginfod_client");
+        if (r == 0)
+                r = add_dir(s->caches, &s->n_caches, OWN_CACHE_DIR, "");
+        return r;
+}
+
+int file_source_new(const struct recording *recording, const char *const *debug_dirs, size_t n_debug_dirs,
+                    struct file_source **ret) {
+        _cleanup_(file_source_freep) struct file_source *s = NULL;
+        int r = 0;
+
+        s = calloc(1, sizeof(*s));
+        if (!s)
+                return -ENOMEM;
+        s->recording = recording;
+
+        for (size_t i = 0; r == 0 && i < n_debug_dirs; i++) {
+                _cleanup_free_ char *absolute = realpath(debug_dirs[i], NULL);
+
+                r = add_dir(s->debug_dirs, &s->n_debug_dirs, absolute, "");
+        }
+        if (r == 0)
+                r = add_caches(s);
+        if (r < 0)
+                return r;
+
+        *ret = TAKE_PTR(s);
+        return 0;
+}
+
+struct file_source *file_source_free(struct file_source *s) {
+        if (!s)
+                return NULL;
+
+        for (size_t i = 0; i < s->n_debug_dirs; i++)
+                free(s->debug_dirs[i]);
+        for (size_t i = 0; i < s->n_caches; i++)
+                free(s->caches[i]);
+        free(s);
+        return NULL;
+}
+
+/* Looks before it opens: paths come from a recording, and opening a FIFO hangs, opening a device may do
+ * worse. The file that was looked at is the one that is opened. */
+static int open_regular(const char *path, int *ret_fd) {
+        _cleanup_close_ int look = -EBADF;
+        char self[sizeof("/proc/self/fd/") + 3 * sizeof(int)];
+        struct stat st;
+        int fd;
+
+        look = open(path, O_PATH | O_CLOEXEC);
+        if (look < 0)
+                return -errno;
+        if (fstat(look, &st) < 0)
+                return -errno;
+        if (!S_ISREG(st.st_mode))
+                return -ENOENT;
+
+        (void) snprintf(self, sizeof(self), "/proc/self/fd/%d", look);
+        fd = open(self, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+        if (fd < 0)
+                return -errno;
+        *ret_fd = fd;
+        return 0;
+}
+
+/* snprintf() into a path; -ENOENT when it does not fit. */
+static int _printf_(2, 3) format_path(char path[static WORKER_PATH_MAX], const char *format, ...) {
+        va_list arguments;
+        int n;
+
+        va_start(arguments, format);
+        n = vsnprintf(path, WORKER_PATH_MAX, format, arguments);
+        va_end(arguments);
+        return n >= 0 && n < WORKER_PATH_MAX ? 0 : -ENOENT;
+}
+
+/* NAME.dbg and NAME.debug: in the user's directories, then beside the file. */
+static int beside(const struct file_source *s, const char *file, uint32_t attempt, const char *suffix,
+                  char path[static WORKER_PATH_MAX]) {
+        if (attempt < s->n_debug_dirs)
+                return format_path(path, "%s%s%s", s->debug_dirs[attempt], strrchr(file, '/'), suffix);
+        if (attempt == s->n_debug_dirs)
+                return format_path(path, "%s%s", file, suffix);
+        return -ENXIO;
+}
+
+/* As gdb searches it ("Separate Debug Files"), after the user's directories. */
+static int linked(const struct file_source *s, const char *file, uint32_t attempt, const char *name,
+                  char path[static WORKER_PATH_MAX]) {
+        int dir = (int) MIN(strrchr(file, '/') - file, (ptrdiff_t) WORKER_PATH_MAX);
+
+        if (attempt < s->n_debug_dirs)
+                return format_path(path, "%s/%s", s->debug_dirs[attempt], name);
+        switch (attempt - s->n_debug_dirs) {
+        case 0: return format_path(path, "%.*s/%s", dir, file, name);
+        case 1: return format_path(path, "%.*s/.debug/%s", dir, file, name);
+        case 2: return format_path(path, SYSTEM_DEBUG_DIR "%.*s/%s", dir, file, name);
+        default: return -ENXIO;
+        }
+}
+
+static int by_build_id(const struct file_source *s, const struct rec_module *module, uint32_t attempt,
+                       char path[static WORKER_PATH_MAX]) {
+        _cleanup_(buf_done) struct buf id = BUF_NULL;
+        const char *dir = attempt < s->n_debug_dirs ? s->debug_dirs[attempt] : SYSTEM_DEBUG_DIR;
+
+        if (attempt > s->n_debug_dirs || module->build_id_bytes < 2)
+                return -ENXIO;
+        text_hex(&id, module->build_id, module->build_id_bytes);
+        if (buf_error(&id) < 0)
+                return buf_error(&id);
+        return format_path(path, "%s/.build-id/%.2s/%s.debug", dir, buf_text(&id), buf_text(&id) + 2);
+}
+
+static int cached(const struct file_source *s, const struct rec_module *module, uint32_t attempt,
+                  char path[static WORKER_PATH_MAX]) {
+        _cleanup_(buf_done) struct buf id = BUF_NULL;
+
+        if (attempt >= s->n_caches || module->build_id_bytes == 0)
+                return -ENXIO;
+        text_hex(&id, module->build_id, module->build_id_bytes);
+        if (buf_error(&id) < 0)
+                return buf_error(&id);
+        return format_path(path, "%s/%s/debuginfo", s->caches[attempt], buf_text(&id));
+}
+
+int file_source_open(void *source, uint32_t module, enum worker_role role, uint32_t attempt,
+                     const char *name, int *ret_fd, char path[static WORKER_PATH_MAX]) {
+        const struct file_source *s = source;
+        const struct rec_module *row;
+        const char *file;
+        int r;
+
+        if (module >= s->recording->n_modules)
+                return -ENXIO;
+        row = &s->recording->modules[module];
+        file = recording_text(s->recording, row->path);
+        /* What the kernel calls "[vdso]" or "//anon" is no file; neither is a name that asks for another directory. */
+        if (file[0] != '/' || strchr(name, '/'))
+                return -ENXIO;
+
+        switch (role) {
+        case WORKER_ROLE_FILE: r = attempt == 0 ? format_path(path, "%s", file) : -ENXIO; break;
+        case WORKER_ROLE_DEBUG_BESIDE: r = beside(s, file, attempt, name, path); break;
+        case WORKER_ROLE_DEBUG_LINK: r = linked(s, file, attempt, name, path); break;
+        case WORKER_ROLE_DEBUG_BUILD_ID: r = by_build_id(s, row, attempt, path); break;
+        case WORKER_ROLE_DEBUG_CACHE: r = cached(s, row, attempt, path); break;
+        default: r = -ENXIO;
+        }
+        if (r < 0)
+                return r;
+        r = open_regular(path, ret_fd);
+        return r == -ENXIO ? -ENOENT : r;
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "symbolize/name.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+#include "common/fd.h"
+#include "symbolize/demangle.h"
+#include "symbolize/symbols.h"
+
+enum { RAW_NAME_MAX = DEMANGLE_OUTPUT_MAX };
+
+struct name_module {
+        struct name_module_options options;
+        enum rec_reason reason; /* why nothing can be named; or NONE */
+        bool debug_stale; /* a debug file of another build was found */
+        char debug_path[WORKER_PATH_MAX];
+
+        /* owned; symbols are read when the first name is asked for */
+        struct elf_image *image, *debug;
+        struct symbols *symbols, *debug_symbols;
+        char *text; /* of the last name */
+
+        /* what was found so far */
+        enum rec_source best;
+        enum rec_reason missing;
+};
+
+static int quality(uint32_t source) {
+        switch (source) {
+        case REC_SOURCE_NONE: return 0;
+        case REC_SOURCE_LABEL: return 1;
+        case REC_SOURCE_DYNSYM: return 2;
+        default: return 3;
+        }
+}
+
+bool name_source_better(uint32_t a, uint32_t b) {
+        return quality(a) > quality(b);
+}
+
+/* The vdso of the kernel that runs, as it is mapped into this very process: a whole ELF file with its section
+ * headers at the end. */
+static int running_vdso(struct elf_image **ret) {
+        const Elf64_Ehdr *header = (const Elf64_Ehdr *) getauxval(AT_SYSINFO_EHDR);
+
+        if (!header)
+                return -ENOENT;
+        return elf_image_from_memory(header,
+                                     header->e_shoff + (size_t) header->e_shnum * header->e_shentsize, ret);
+}
+
+static int open_image(struct name_module *m, debug_file_ask_fn ask, void *userdata) {
+        _cleanup_close_ int fd = -EBADF;
+        char path[WORKER_PATH_MAX];
+        int r;
+
+        r = ask(userdata, WORKER_ROLE_FILE, 0, "", &fd, path);
+        if (r == 0)
+                return elf_image_new(fd, &m->image);
+        if (m->options.kind == REC_MODULE_VDSO && !m->options.elsewhere)
+                return running_vdso(&m->image);
+        return r;
+}
+
+static enum rec_reason reason_of(int error) {
+        switch (error) {
+        case 0: return REC_REASON_NONE;
+        case -EBADMSG: return REC_REASON_BAD_ELF;
+        case -EFBIG:
+        case -ENOMEM: return REC_REASON_LIMIT;
+        default: return REC_REASON_NO_FILE;
+        }
+}
+
+/* Is the file the one that was mapped? While the process lives its own descriptor says so, and the build-id
+ * only confirms it. */
+static bool is_recorded_file(const struct name_module *m) {
+        struct build_id id = BUILD_ID_NULL;
+
+        (void) elf_image_build_id(m->image, &id);
+        if (m->options.build_id.size > 0)
+                return build_id_equal(&m->options.build_id, &id);
+        return !m->options.elsewhere;
+}
+
+static bool has_symtab(const struct elf_image *image) {
+        const struct elf_section *section = image ? elf_image_section(image, ".symtab") : NULL;
+
+        return section && section->data;
+}
+
+static int find_debug_file(struct name_module *m, debug_file_ask_fn ask, void *userdata) {
+        int r;
+
+        if (has_symtab(m->image) || m->options.kind == REC_MODULE_VDSO)
+                return 0;
+
+        r = debug_file_find(m->image, ask, userdata, &m->debug, m->debug_path);
+        m->debug_stale = r == -ESTALE;
+        return r == -ENOMEM ? r : 0;
+}
+
+int name_module_new(const struct name_module_options *options, debug_file_ask_fn ask, void *userdata,
+                    struct name_module **ret) {
+        _cleanup_(name_module_freep) struct name_module *m = NULL;
+        int r;
+
+        m = calloc(1, sizeof(*m));
+        if (!m)
+                return -ENOMEM;
+        m->options = *options;
+
+        if (options->kind == REC_MODULE_ANONYMOUS)
+                m->reason = REC_REASON_JIT;
+        else
+                m->reason = reason_of(open_image(m, ask, userdata));
+        if (m->image && !is_recorded_file(m)) {
+                m->image = elf_image_free(m->image);
+                m->reason = REC_REASON_MISMATCH;
+        }
+        if (m->image) {
+                r = find_debug_file(m, ask, userdata);
+                if (r < 0)
+                        return r;
+        }
+
+        *ret = TAKE_PTR(m);
+        return 0;
+}
+
+struct name_module *name_module_free(struct name_module *m) {
+        if (!m)
+                return NULL;
+
+        symbols_free(m->symbols);
+        symbols_free(m->debug_symbols);
+        elf_image_free(m->image);
+        elf_image_free(m->debug);
+        free(m->text);
+        free(m);
+        return NULL;
+}
+
+const struct elf_image *name_module_image(const struct name_module *m) {
+        return m->image;
+}
+
+const struct elf_image *name_module_debug(const struct name_module *m) {
+        return m->debug;
+}
+
+/* A table that does not fit into the worker's memory costs this module its names, no other. */
+static void read_symbols(struct name_module *m) {
+        int r;
+
+        if (m->symbols)
+                return;
+        r = symbols_new(m->image, &m->symbols);
+        if (r == 0 && m->debug)
+                r = symbols_new(m->debug, &m->debug_symbols);
+        m->reason = reason_of(r);
+}
+
+/* The debug file knows every function, the file itself maybe only its exports. */
+static int find_symbol(const struct name_module *m, uint64_t vaddr, struct symbol *ret) {
+        struct symbol symbol;
+        int r;
+
+        if (m->debug_symbols && symbols_find(m->debug_symbols, vaddr, &symbol) == 0 &&
+            symbol.source == REC_SOURCE_SYMTAB) {
+                symbol.source = REC_SOURCE_DEBUG_SYMTAB;
+                *ret = symbol;
+                return 0;
+        }
+        r = symbols_find(m->symbols, vaddr, ret);
+        if (r == 0 && m->options.kind == REC_MODULE_VDSO)
+                ret->source = REC_SOURCE_VDSO;
+        return r;
+}
+
+/* Demangled, or as it is without the version that .symtab carries behind an "@". */
+static int readable(const char *raw, char **ret) {
+        int r;
+
+        r = demangle(raw, ret);
+        if (r != -ENOENT && r != -E2BIG)
+                return r;
+        *ret = strndup(raw, MIN(strcspn(raw, "@"), (size_t) RAW_NAME_MAX));
+        return *ret ? 0 : -ENOMEM;
+}
+
+static enum rec_reason reason_without_symbol(const struct name_module *m) {
+        if (has_symtab(m->image) || has_symtab(m->debug))
+                return REC_REASON_NO_SYMBOL;
+        return m->debug_stale ? REC_REASON_MISMATCH : REC_REASON_STRIPPED;
+}
+
+static void no_name(struct name_module *m, enum rec_reason reason, struct name *ret) {
+        m->missing = reason;
+        *ret = (struct name){ .reason = reason };
+}
+
+int name_find(struct name_module *m, uint64_t offset, struct name *ret) {
+        struct symbol symbol;
+        char *text;
+        uint64_t vaddr;
+        int r;
+
+        if (m->image && m->reason == REC_REASON_NONE)
+                read_symbols(m);
+        if (m->reason != REC_REASON_NONE) {
+                no_name(m, m->reason, ret);
+                return 0;
+        }
+        if (elf_image_vaddr(m->image, offset, &vaddr) < 0) {
+                no_name(m, REC_REASON_NO_SYMBOL, ret);
+                return 0;
+        }
+        if (find_symbol(m, vaddr, &symbol) < 0) {
+                no_name(m, reason_without_symbol(m), ret);
+                return 0;
+        }
+        r = readable(symbol.name, &text);
+        if (r < 0)
+                return r;
+
+        free(m->text);
+        m->text = text;
+        if (name_source_better(symbol.source, m->best))
+                m->best = symbol.source;
+        *ret = (struct name){ .text = text, .source = symbol.source, .displacement = vaddr - symbol.vaddr };
+        return 0;
+}
+
+const char *name_module_ledger(const struct name_module *m, struct rec_symbols *ret) {
+        ret->source = m->best;
+        ret->reason = m->missing;
+        return m->debug_path;
+}
