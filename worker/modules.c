@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "worker/modules.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum { FIRST_MODULES = 64 };
+
+struct slot {
+        struct module module; /* first: modules_get() hands it out */
+        struct name_module_options options;
+        bool loaded;
+};
+
+struct modules {
+        struct channel *channel; /* borrowed */
+        struct slot **slots; /* owned, each; stay where they are */
+        uint32_t count, allocated;
+};
+
+struct asker {
+        struct channel *channel;
+        uint32_t module;
+};
+
+struct modules *modules_new(struct channel *channel) {
+        struct modules *m = calloc(1, sizeof(*m));
+
+        if (m)
+                m->channel = channel;
+        return m;
+}
+
+struct modules *modules_free(struct modules *m) {
+        if (!m)
+                return NULL;
+
+        for (uint32_t i = 0; i < m->count; i++) {
+                unwind_table_free(m->slots[i]->module.table);
+                name_module_free(m->slots[i]->module.names);
+                free(m->slots[i]);
+        }
+        free(m->slots);
+        free(m);
+        return NULL;
+}
+
+uint32_t modules_count(const struct modules *m) {
+        return m->count;
+}
+
+int modules_add(struct modules *m, const struct name_module_options *options) {
+        struct slot *slot;
+
+        if (m->count == MODULES_MAX)
+                return -ERANGE;
+        if (m->count == m->allocated) {
+                uint32_t allocated = MAX(m->allocated * 2, (uint32_t) FIRST_MODULES);
+                struct slot **slots = reallocarray(m->slots, allocated, sizeof(*slots));
+
+                if (!slots)
+                        return -ENOMEM;
+                m->slots = slots;
+                m->allocated = allocated;
+        }
+
+        slot = calloc(1, sizeof(*slot));
+        if (!slot)
+                return -ENOMEM;
+        slot->options = *options;
+        m->slots[m->count++] = slot;
+        return 0;
+}
+
+static int ask(void *userdata, enum worker_role role, uint32_t attempt, const char *name, int *ret_fd,
+               char path[static WORKER_PATH_MAX]) {
+        const struct asker *asker = userdata;
+
+        return channel_ask_file(asker->channel, asker->module, role, attempt, name, ret_fd, path);
+}
+
+/* CFI that is broken is no CFI: the unwinder goes by frame pointers there, and says so. */
+static void load(struct modules *m, uint32_t index) {
+        struct slot *slot = m->slots[index];
+        struct asker asker = { .channel = m->channel, .module = index };
+        struct module *module = &slot->module;
+
+        slot->loaded = true;
+        if (name_module_new(&slot->options, ask, &asker, &module->names) < 0 ||
+            !name_module_image(module->names))
+                return;
+        (void) unwind_table_new(name_module_image(module->names), name_module_debug(module->names),
+                                &module->table);
+}
+
+const struct module *modules_get(struct modules *m, uint32_t index) {
+        if (!m->slots[index]->loaded)
+                load(m, index);
+        return &m->slots[index]->module;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#pragma once
+
+#include <stdint.h>
+
+#include "common/macro.h"
+#include "proto/worker_msg.h"
+#include "symbolize/name.h"
+#include "symbolize/unwind.h"
+#include "worker/channel.h"
+
+/* The modules that the parent announced. Their files are asked for when the first address falls into them. */
+struct modules;
+
+enum { MODULES_MAX = 1 << 20 };
+
+struct module {
+        struct name_module *names;      /* NULL only without memory */
+        struct unwind_table *table;     /* NULL: no file, or broken CFI */
+};
+
+/* channel: borrowed. NULL: no memory. */
+struct modules *modules_new(struct channel *channel);
+struct modules *modules_free(struct modules *m);
+DEFINE_CLEANUP(struct modules *, modules_free);
+
+uint32_t modules_count(const struct modules *m);
+/* The next one, in order. -ERANGE, -ENOMEM. */
+int modules_add(struct modules *m, const struct name_module_options *options);
+/* Opens its files at the first call. index: below modules_count(). Never NULL; valid until modules_free(). */
+const struct module *modules_get(struct modules *m, uint32_t index);

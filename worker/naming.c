@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "worker/naming.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+DEFINE_CLEANUP(struct recording_writer *, recording_writer_free);
+
+/* Is a module's line wanted? */
+enum touch { UNTOUCHED, SAMPLED, IMPROVED };
+
+/* A text for the frame, or the reason why not. A module without memory for its files is like one without. */
+static int find(struct modules *modules, const struct rec_frame *frame, struct name *ret) {
+        const struct module *module;
+
+        if (frame->module == REC_NONE) {
+                *ret = (struct name){ .reason = REC_REASON_UNMAPPED };
+                return 0;
+        }
+        module = modules_get(modules, frame->module);
+        if (!module->names) {
+                *ret = (struct name){ .reason = REC_REASON_LIMIT };
+                return 0;
+        }
+        return name_find(module->names, frame->offset, ret);
+}
+
+static void write_name(struct recording_writer *w, uint32_t frame, const struct name *name) {
+        struct rec_name row = {
+                .frame = frame,
+                .name = recording_writer_text(w, name->text),
+                .source = name->source,
+                .reason = name->reason,
+                .displacement = (uint32_t) MIN(name->displacement, (uint64_t) UINT32_MAX),
+        };
+
+        recording_writer_rows(w, REC_NAMES, &row, sizeof(row), 1);
+}
+
+static void write_ledger(struct recording_writer *w, struct modules *modules, uint32_t index,
+                         const struct rec_symbols *before) {
+        const struct module *module = modules_get(modules, index);
+        struct rec_symbols row = { .module = index, .reason = REC_REASON_LIMIT };
+
+        if (module->names) {
+                const char *path = name_module_ledger(module->names, &row);
+
+                row.debug_path = recording_writer_text(w, path);
+        }
+        if (before && name_source_better(before->source, row.source))
+                row.source = before->source;
+        recording_writer_rows(w, REC_SYMBOLS, &row, sizeof(row), 1);
+}
+
+int naming_capture(struct modules *modules, const struct stacks *stacks, void **ret, size_t *ret_bytes) {
+        _cleanup_(recording_writer_freep) struct recording_writer *w = recording_writer_new(false);
+        _cleanup_free_ uint8_t *touched = calloc(modules_count(modules) + 1, 1);
+        const struct rec_frame *frames;
+        uint32_t count = stacks_frames(stacks, &frames);
+
+        if (!w || !touched)
+                return -ENOMEM;
+
+        stacks_write(stacks, w);
+        for (uint32_t i = 0; i < count; i++) {
+                struct name name;
+                int r;
+
+                r = find(modules, &frames[i], &name);
+                if (r < 0)
+                        return r;
+                write_name(w, i, &name);
+                if (frames[i].module != REC_NONE)
+                        touched[frames[i].module] = SAMPLED;
+        }
+        for (uint32_t i = 0; i < modules_count(modules); i++)
+                if (touched[i] != UNTOUCHED)
+                        write_ledger(w, modules, i, NULL);
+
+        return recording_writer_finish(w, true, ret, ret_bytes);
+}
+
+static int add_modules(struct modules *modules, const struct recording *recording) {
+        for (uint32_t i = 0; i < recording->n_modules; i++) {
+                const struct rec_module *row = &recording->modules[i];
+                struct name_module_options options = { .kind = row->kind, .elsewhere = true };
+                int r;
+
+                options.build_id.size = (uint8_t) MIN(row->build_id_bytes, (uint32_t) BUILD_ID_MAX);
+                memcpy(options.build_id.bytes, row->build_id, options.build_id.size);
+                r = modules_add(modules, &options);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+/* Source of the name that the recording has for a frame. */
+static uint32_t recorded_source(const struct recording *recording, uint32_t frame) {
+        const struct rec_name *name = &recording->names[recording->frame_names[frame]];
+
+        if (recording->frame_names[frame] == recording->frame_names[frame + 1] || name->name == 0)
+                return REC_SOURCE_NONE;
+        return name->source;
+}
+
+/* 1: a better name was written; 0: there is none. */
+static int improve(struct recording_writer *w, struct modules *modules, const struct recording *recording,
+                   uint32_t frame) {
+        uint32_t source = recorded_source(recording, frame);
+        struct name name;
+        int r;
+
+        if (recording->frames[frame].module == REC_NONE || !name_source_better(REC_SOURCE_SYMTAB, source))
+                return 0;
+        r = find(modules, &recording->frames[frame], &name);
+        if (r < 0)
+                return r;
+        if (!name.text || !name_source_better(name.source, source))
+                return 0;
+
+        write_name(w, frame, &name);
+        return 1;
+}
+
+int naming_recording(struct channel *channel, const struct recording *recording, void **ret,
+                     size_t *ret_bytes) {
+        _cleanup_(recording_writer_freep) struct recording_writer *w = recording_writer_new(false);
+        _cleanup_(modules_freep) struct modules *modules = modules_new(channel);
+        _cleanup_free_ uint8_t *touched = calloc(recording->n_modules + 1, 1);
+        int r;
+
+        if (!w || !modules || !touched)
+                return -ENOMEM;
+        r = add_modules(modules, recording);
+        if (r < 0)
+                return r;
+
+        for (uint32_t i = 0; i < recording->n_frames; i++) {
+                r = improve(w, modules, recording, i);
+                if (r < 0)
+                        return r;
+                if (r > 0)
+                        touched[recording->frames[i].module] = IMPROVED;
+        }
+        for (uint32_t i = 0; i < recording->n_modules; i++)
+                if (touched[i] == IMPROVED)
+                        write_ledger(w, modules, i, &recording->symbols[i]);
+
+        return recording_writer_finish(w, true, ret, ret_bytes);
+}

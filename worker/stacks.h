@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/macro.h"
+#include "proto/recording.h"
+#include "symbolize/unwind.h"
+
+/* The stacks of a capture as they are recorded: equal frames are one, equal stacks are one. */
+struct stacks;
+
+struct stacks *stacks_new(void);        /* NULL: no memory */
+struct stacks *stacks_free(struct stacks *s);
+DEFINE_CLEANUP(struct stacks *, stacks_free);
+
+/* The stack of a sample, innermost frame first; end: enum rec_stack_end. -ENOMEM, -EFBIG. */
+int stacks_add(struct stacks *s, uint32_t sample, const struct unwind_frame *frames, size_t count, uint32_t end);
+
+uint32_t stacks_frames(const struct stacks *s, const struct rec_frame **ret);
+/* Adds the sections FRAMES, STACKS, STACK_FRAMES, SAMPLE_STACKS. */
+void stacks_write(const struct stacks *s, struct recording_writer *w);
