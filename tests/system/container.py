@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Throw-away systemd containers of Debian releases, with the current build installed.
+
+A root file system is made once by mmdebstrap from the machine's own apt configuration and kept outside the
+tree; each container runs on a volatile overlay of it, inside a cgroup of its own, with BPF and perf events
+allowed. Everything that is started here is ended by stop(), also when a test fails or Ctrl-C comes.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+CACHE = os.environ.get("STARTPROF_TEST_CACHE", "/var/cache/startprof-tests")
+PACKAGES = {
+    "bookworm": "systemd,systemd-sysv,dbus,libbpf1,libelf1,libdw1,libjansson4,libzstd1,libseccomp2,libcap2,"
+                "libdebuginfod1,python3-minimal,procps,bash",
+    "trixie": "systemd,systemd-sysv,dbus,libbpf1,libelf1t64,libdw1t64,libjansson4,libzstd1,libseccomp2,libcap2,"
+              "libdebuginfod1t64,python3-minimal,procps,bash",
+}
+BOOT_SECONDS = 60
+COMMAND_SECONDS = 120
+
+
+class ContainerError(Exception):
+    pass
+
+
+def make_root(suite):
+    """Directory of the release's root file system; made when the package list changed."""
+    key = hashlib.sha256(PACKAGES[suite].encode()).hexdigest()[:12]
+    directory = os.path.join(CACHE, f"{suite}-{key}")
+    if os.path.isdir(directory):
+        return directory
+    os.makedirs(CACHE, exist_ok=True)
+    for old in os.listdir(CACHE):
+        if old.startswith(suite + "-"):
+            shutil.rmtree(os.path.join(CACHE, old), ignore_errors=True)
+    archive = os.path.join(CACHE, f"{suite}.tar")
+    made = subprocess.run(["mmdebstrap", "--variant=minbase", f"--include={PACKAGES[suite]}", suite, archive],
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if made.returncode != 0:
+        raise ContainerError(f"mmdebstrap {suite} failed:\n{made.stderr[-2000:]}")
+    half = tempfile.mkdtemp(dir=CACHE)
+    os.chmod(half, 0o755)
+    subprocess.run(["tar", "-C", half, "-xf", archive], check=True)
+    os.unlink(archive)
+    os.rename(half, directory)
+    return directory
+
+
+def cgroup2_root():
+    for line in open("/proc/self/mounts"):
+        fields = line.split()
+        if fields[2] == "cgroup2":
+            return fields[1]
+    raise ContainerError("no cgroup v2 hierarchy is mounted")
+
+
+def mount_tracefs():
+    if not any(line.split()[1] == "/sys/kernel/tracing" for line in open("/proc/self/mounts")):
+        subprocess.run(["mount", "-t", "tracefs", "tracefs", "/sys/kernel/tracing"], check=True)
+
+
+def installed_tree():
+    """Directory with what `make install DESTDIR=… prefix=/usr` gives, from the build in $BUILD."""
+    build = os.path.abspath(os.environ.get("BUILD", "build"))
+    tree = os.path.join(build, "root")
+    subprocess.run(["make", "-s", f"O={build}", "install", f"DESTDIR={tree}", "prefix=/usr"], check=True,
+                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    return tree
+
+
+class Container:
+    def __init__(self, suite, binds=()):
+        self.suite = suite
+        self.name = f"startprof-{suite}-{os.getpid()}-{int(time.monotonic() * 1000) % 100000}"
+        self.binds = binds
+        self.nspawn, self.leader = None, 0
+
+    def start(self):
+        root = make_root(self.suite)
+        mount_tracefs()
+        self.cgroup = os.path.join(cgroup2_root(), self.name)
+        os.mkdir(self.cgroup)
+        self.console = tempfile.TemporaryFile()
+        # The shell moves itself before nspawn looks where it is: else all containers would share one payload.
+        command = ["sh", "-c", 'echo $$ > "$1/cgroup.procs"; shift; exec "$@"', "sh", self.cgroup,
+                   "systemd-nspawn", "-D", root, "--volatile=overlay", "-b", "--keep-unit", "--register=no",
+                   "--capability=all", "--system-call-filter=bpf perf_event_open", "--bind=/sys/kernel/tracing",
+                   "-M", self.name] + [f"--bind-ro={source}:{target}" for source, target in self.binds]
+        self.nspawn = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.console,
+                                       stderr=subprocess.STDOUT, start_new_session=True,
+                                       env=dict(os.environ, SYSTEMD_NSPAWN_UNIFIED_HIERARCHY="1"))
+        self._wait_for_boot()
+        return self
+
+    def _children(self):
+        path = f"/proc/{self.nspawn.pid}/task/{self.nspawn.pid}/children"
+        with contextlib.suppress(OSError):
+            return [int(pid) for pid in open(path).read().split()]
+        return []
+
+    def _wait_for_boot(self):
+        deadline = time.monotonic() + BOOT_SECONDS
+        while time.monotonic() < deadline and self.nspawn.poll() is None:
+            children = self._children()
+            if children:
+                self.leader = children[0]
+                state = self.run("systemctl", "is-system-running", check=False).stdout.strip()
+                if state in ("running", "degraded"):
+                    return
+            time.sleep(0.05)
+        self.console.seek(0)
+        text = self.console.read().decode(errors="replace")
+        self.stop()
+        raise ContainerError(f"{self.suite} did not boot:\n{text[-2000:]}")
+
+    def command(self, *arguments, user=None):
+        # TERM and the like of the machine must not decide what tests see.
+        prefix = ["nsenter", "-t", str(self.leader), "-a", "env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin",
+                  "HOME=/root", "LANG=C.UTF-8"]
+        if user:
+            prefix += ["setpriv", "--reuid", user, "--regid", user, "--init-groups"]
+        return prefix + list(arguments)
+
+    def run(self, *arguments, check=True, user=None, timeout=COMMAND_SECONDS, input=None):
+        done = subprocess.run(self.command(*arguments, user=user), text=True, capture_output=True, errors="replace",
+                              timeout=timeout, input=input or "")
+        if check and done.returncode != 0:
+            raise ContainerError(f"{' '.join(arguments)} in {self.suite}: exit status {done.returncode}\n"
+                                 f"{done.stdout}{done.stderr}")
+        return done
+
+    def popen(self, *arguments, user=None, **options):
+        options.setdefault("stdin", subprocess.DEVNULL)
+        return subprocess.Popen(self.command(*arguments, user=user), text=True, **options)
+
+    def write(self, path, text, mode="644"):
+        self.run("sh", "-c", 'mkdir -p "$(dirname "$1")" && cat > "$1" && chmod "$2" "$1"', "sh", path, mode, input=text)
+
+    def unit(self, name, text):
+        self.write(f"/etc/systemd/system/{name}", text)
+        self.run("systemctl", "daemon-reload")
+
+    def install(self):
+        """What `make install` put into the bound tree, switched on as the README says."""
+        self.run("cp", "-a", "/startprof-root/.", "/")
+        self.run("systemd-sysusers")
+        self.run("systemctl", "daemon-reload")
+        self.run("systemctl", "enable", "--now", "startprofd.socket")
+
+    def profile(self, *arguments, check=True, timeout=COMMAND_SECONDS):
+        """startprof --json=short ARGUMENTS → (exit status, report or None, standard error)."""
+        done = self.run("startprof", "--json=short", *arguments, check=False, timeout=timeout)
+        report = json.loads(done.stdout) if done.stdout.strip() else None
+        if check and done.returncode != 0:
+            raise ContainerError(f"startprof {' '.join(arguments)}: exit status {done.returncode}\n{done.stderr}")
+        return done.returncode, report, done.stderr
+
+    def stop(self):
+        if self.nspawn and self.nspawn.poll() is None:
+            self.nspawn.send_signal(signal.SIGTERM)
+            try:
+                self.nspawn.wait(10)
+            except subprocess.TimeoutExpired:
+                self.nspawn.kill()
+                self.nspawn.wait()
+        for directory, _, _ in os.walk(getattr(self, "cgroup", ""), topdown=False):
+            with contextlib.suppress(OSError):
+                os.rmdir(directory)
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, *_):
+        self.stop()
