@@ -33,7 +33,7 @@ PKGS := libbpf libelf libdw libdebuginfod libsystemd jansson zlib libzstd libcap
 PKG_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(filter-out libcap libseccomp,$(PKGS)) 2>/dev/null)
 ALL_CPPFLAGS = -D_GNU_SOURCE -I. -I$(O) -DSTARTPROF_VERSION='"$(VERSION)"' -DSTARTPROF_LIBEXECDIR='"$(libexecdir)"' $(CPPFLAGS)
 ALL_CFLAGS = -std=gnu11 $(WARNINGS) $(HARDEN) -include common/banned.h -ffile-prefix-map=$(CURDIR)=. $(PKG_CFLAGS) $(CFLAGS)
-ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now $(LDFLAGS)
+ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now,--as-needed $(LDFLAGS)
 
 MODULES := common proto daemon symbolize worker report client
 objects = $(patsubst %.c,$(O)/%.o,$(sort $(wildcard $(1)/*.c)))
@@ -94,6 +94,7 @@ $(O)/startprof: $(MAIN_client) $(call archives,client report symbolize proto com
 
 # ---- the rest, by topic ----
 
+include tests/setup.mk
 include tests/tests.mk
 include units/install.mk
 

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# What apt brings. Quick when all is there; -o keeps a half-configured machine from asking questions.
+
+BUILD_PACKAGES := gcc make pkg-config clang llvm bpftool libbpf-dev libelf-dev libdw-dev libsystemd-dev \
+	libjansson-dev zlib1g-dev libzstd-dev libseccomp-dev libcap-dev libiberty-dev
+TRY_PACKAGES := systemd-container mmdebstrap dbus python3
+CHECK_PACKAGES := $(TRY_PACKAGES) libcmocka-dev clang-format clang-tidy cppcheck valgrind gdb lld binutils elfutils mandoc \
+	chromium chromium-driver git g++ perl libdw-dev util-linux passwd
+
+# systemd's pkg-config file, which names the directories of units, is in systemd itself up to Debian 12.
+BUILD_PACKAGES += $(if $(shell . /etc/os-release 2>/dev/null && [ "$$ID$$VERSION_ID" = debian12 ] && echo y),systemd,systemd-dev)
+
+define install_packages
+	@missing=; for package in $(1); do \
+		case $$(dpkg-query -W -f '$${db:Status-Abbrev}' $$package 2>/dev/null) in ii*) ;; *) missing="$$missing $$package" ;; esac; \
+	done; \
+	if [ -n "$$(echo $$missing)" ]; then \
+		[ "$$(id -u)" = 0 ] || { echo "missing:$$missing; run as root: make $@"; exit 1; }; \
+		echo "installing:$$missing"; \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing >/dev/null; \
+	fi
+endef
+
+deps:
+	$(call install_packages,$(BUILD_PACKAGES))
+deps-try: deps
+	$(call install_packages,$(TRY_PACKAGES))
+deps-check: deps
+	$(call install_packages,$(CHECK_PACKAGES))
+.PHONY: deps deps-try deps-check
