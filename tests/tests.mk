@@ -1,10 +1,51 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
+#
+# make check: everything but vm. make check T=unit/procfs or T=system: a part. make check-build: what needs
+# neither root nor network. A test that needs more than a program is an executable tests/TIER/run.
 
-# tests/unit/test_NAME.c: one program each, linked with every archive but the mains.
-UNIT_TESTS := $(patsubst tests/unit/%.c,$(O)/tests/unit/%,$(sort $(wildcard tests/unit/test_*.c)))
 TEST_ARCHIVES := $(call archives,client daemon worker symbolize report proto common)
-TEST_LIBS := -lbpf -lsystemd -ljansson -lzstd -lz -lcap -lseccomp -ldw -lelf -liberty -lpthread -lcmocka
+TEST_LIBS := -lbpf -lsystemd -ljansson -lzstd -lz -lcap -lseccomp -liberty -lpthread
+LINK_TEST = $(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP $(ALL_LDFLAGS) -o $@ $< \
+	-Wl,--start-group $(TEST_ARCHIVES) -Wl,--end-group $(TEST_LIBS)
 
-$(O)/tests/unit/%: tests/unit/%.c $(TEST_ARCHIVES)
+# tests/unit/test_NAME.c: one program each.
+UNIT_TESTS := $(patsubst %.c,$(O)/%,$(sort $(wildcard tests/unit/test_*.c)))
+$(O)/tests/unit/%: tests/unit/%.c $(TEST_ARCHIVES) $(PROGRAMS)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP $(ALL_LDFLAGS) -o $@ $< -Wl,--start-group $(TEST_ARCHIVES) -Wl,--end-group $(TEST_LIBS)
+	$(LINK_TEST) -lcmocka
+
+# tests/fuzz/fuzz_NAME.c: an LLVMFuzzerTestOneInput(); here it replays tests/fuzz/corpus/NAME/.
+FUZZ_TESTS := $(patsubst %.c,$(O)/%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
+$(O)/tests/fuzz/%: tests/fuzz/%.c tests/fuzz/replay.c $(TEST_ARCHIVES)
+	@mkdir -p $(@D)
+	$(LINK_TEST) tests/fuzz/replay.c -DCORPUS='"tests/fuzz/corpus/$(patsubst fuzz_%,%,$*)"'
+
+# The same entry points under libFuzzer: make fuzz T=60 (seconds each).
+FUZZERS := $(patsubst tests/fuzz/fuzz_%.c,$(O)-fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+fuzz:
+	$(MAKE) O=$(O)-fuzz CC=clang SANITIZE=fuzzer-no-link,address,undefined $(FUZZERS)
+	for f in $(notdir $(FUZZERS)); do $(O)-fuzz/$$f -max_total_time=$(or $(T),60) $(O)-fuzz/corpus-$$f tests/fuzz/corpus/$$f || exit 1; done
+$(O)/%: tests/fuzz/fuzz_%.c $(TEST_ARCHIVES)
+	@mkdir -p $(O)/corpus-$*
+	$(LINK_TEST) -fsanitize=fuzzer
+
+tests-built: all $(UNIT_TESTS) $(EXTRA_TESTS)
+sanitized-built: all $(UNIT_TESTS) $(FUZZ_TESTS)
+
+build-tests:
+	$(MAKE) WERROR=-Werror tests-built
+	$(MAKE) WERROR=-Werror O=$(O)-asan SANITIZE=address,undefined CFLAGS="-O1 -g" sanitized-built
+
+TIERS_BUILD := unit unit-asan unit-valgrind bpf_native fuzz replay client
+TIERS_ALL := lint $(TIERS_BUILD) unwind bpf system browser package
+present = $(foreach t,$(1),$(if $(filter unit% fuzz,$(t))$(wildcard tests/$(t)/run),$(t)))
+
+check: deps-check
+	@$(MAKE) --no-print-directory -s build-tests
+	@tests/run --build $(O) --only "$(T)" $(call present,$(TIERS_ALL))
+check-build:
+	@$(MAKE) --no-print-directory -s build-tests
+	@tests/run --build $(O) --only "$(T)" $(call present,$(TIERS_BUILD))
+lint:
+	@tests/run --build $(O) lint
+.PHONY: tests-built sanitized-built build-tests check check-build lint fuzz
