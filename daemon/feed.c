@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/feed.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+#include <time.h>
+
+#include "common/hash.h"
+#include "common/procfs.h"
+#include "proto/recording.h"
+#include "proto/worker_link.h"
+
+enum {
+        SEND_TIMEOUT_SEC = 20, /* for one message; a worker that takes longer hangs */
+        WORKER_NICE = 19,
+        GRACE_MSEC = 300, /* past the deadline, for the thread to notice it */
+};
+
+enum item_kind {
+        ITEM_SPACE,
+        ITEM_MAP,
+        ITEM_EXISTING,
+        ITEM_STACK,
+};
+
+struct item {
+        struct item *next;
+        enum item_kind kind;
+        size_t queued_bytes;
+        uint32_t space;
+        union {
+                uint32_t from;
+                struct {
+                        uint32_t module;
+                        uint64_t start, end, file_offset;
+                } map;
+                struct {
+                        uint32_t pid, root;
+                } existing;
+                struct {
+                        uint32_t sample, flags;
+                        size_t bytes;
+                        uint64_t regs[REG_COUNT];
+                } stack;
+        };
+        uint8_t data[]; /* of a stack */
+};
+
+/* Shared by the thread and its owner; whoever is last frees it. */
+struct feed {
+        pthread_mutex_t lock;
+        pthread_cond_t changed;
+        pthread_t thread;
+        struct feed_options options;
+        struct mappings *mappings; /* owned reference */
+        struct worker_link *link; /* owned by the thread */
+        uint32_t announced; /* modules; the thread's */
+
+        /* below lock */
+        struct item *first, **last;
+        size_t queued_bytes;
+        bool finishing; /* nothing is queued any more: ask for the layer when done */
+        bool stopping; /* leave as soon as possible */
+        bool abandoned; /* the owner is gone: free everything */
+        bool done; /* the thread has nothing left to say */
+        uint64_t deadline_ns;
+        void *layer; /* owned */
+        size_t layer_bytes;
+        const char *problem; /* static; NULL: none so far */
+        uint64_t cpu_ns; /* of the thread, when done */
+};
+
+static uint64_t clock_ns(clockid_t clock) {
+        struct timespec ts;
+
+        if (clock_gettime(clock, &ts) < 0)
+                return 0;
+        return (uint64_t) ts.tv_sec * NSEC_PER_SEC + (uint64_t) ts.tv_nsec;
+}
+
+static uint64_t now_ns(void) {
+        return clock_ns(CLOCK_MONOTONIC);
+}
+
+/* ---- the queue ---- */
+
+static void push(struct feed *f, struct item *item) {
+        pthread_mutex_lock(&f->lock);
+        if (f->finishing || f->done) {
+                pthread_mutex_unlock(&f->lock);
+                free(item);
+                return;
+        }
+        item->next = NULL;
+        *f->last = item;
+        f->last = &item->next;
+        f->queued_bytes += item->queued_bytes;
+        pthread_cond_signal(&f->changed);
+        pthread_mutex_unlock(&f->lock);
+}
+
+static struct item *new_item(enum item_kind kind, uint32_t space, size_t data_bytes) {
+        struct item *item = calloc(1, sizeof(*item) + data_bytes);
+
+        if (!item)
+                return NULL; /* the worker will miss a mapping: frames without a module */
+        item->kind = kind;
+        item->space = space;
+        item->queued_bytes = sizeof(*item) + data_bytes;
+        return item;
+}
+
+void feed_space(struct feed *f, uint32_t space, uint32_t from) {
+        struct item *item = new_item(ITEM_SPACE, space, 0);
+
+        if (!item)
+                return;
+        item->from = from;
+        push(f, item);
+}
+
+void feed_map(struct feed *f, uint32_t space, uint32_t module, uint64_t start, uint64_t end,
+              uint64_t file_offset) {
+        struct item *item = new_item(ITEM_MAP, space, 0);
+
+        if (!item)
+                return;
+        item->map.module = module;
+        item->map.start = start;
+        item->map.end = end;
+        item->map.file_offset = file_offset;
+        push(f, item);
+}
+
+void feed_existing(struct feed *f, uint32_t space, uint32_t pid, uint32_t root) {
+        struct item *item = new_item(ITEM_EXISTING, space, 0);
+
+        if (!item)
+                return;
+        item->existing.pid = pid;
+        item->existing.root = root;
+        push(f, item);
+}
+
+static bool has_room(struct feed *f, size_t bytes) {
+        bool room;
+
+        pthread_mutex_lock(&f->lock);
+        room = f->queued_bytes + bytes <= FEED_BYTES_MAX && !f->problem;
+        pthread_mutex_unlock(&f->lock);
+        return room;
+}
+
+bool feed_stack(struct feed *f, uint32_t sample, uint32_t space, uint32_t flags,
+                const __u64 regs[static REG_COUNT], const void *stack, size_t bytes) {
+        struct item *item = has_room(f, bytes) ? new_item(ITEM_STACK, space, bytes) : NULL;
+
+        if (!item)
+                return false;
+        item->stack.sample = sample;
+        item->stack.flags = flags;
+        item->stack.bytes = bytes;
+        memcpy(item->stack.regs, regs, sizeof(item->stack.regs));
+        memcpy(item->data, stack, bytes);
+        push(f, item);
+        return true;
+}
+
+/* ---- the thread ---- */
+
+static int open_for_worker(void *userdata, uint32_t module, enum worker_role role, uint32_t attempt,
+                           const char *name, int *ret_fd, char path[static WORKER_PATH_MAX]) {
+        struct feed *f = userdata;
+
+        return mappings_open(f->mappings, module, role, attempt, name, ret_fd, path);
+}
+
+/* Modules are announced in order, before the first mapping of one. The file is opened now, while its name is
+ * likely to be there. */
+static int announce(struct feed *f, uint32_t module, uint64_t deadline_ns) {
+        int r = 0;
+
+        for (; f->announced <= module && r >= 0; f->announced++) {
+                struct module_info info;
+
+                r = mappings_info(f->mappings, f->announced, &info);
+                if (r < 0)
+                        return r;
+                (void) mappings_hold(f->mappings, f->announced);
+                r = worker_link_module(f->link, f->announced, info.kind, info.build_id, info.build_id_bytes,
+                                       info.path, deadline_ns);
+        }
+        return r;
+}
+
+static int send_map(struct feed *f, uint32_t space, uint32_t module, uint64_t start, uint64_t end,
+                    uint64_t file_offset, uint64_t deadline_ns) {
+        int r = announce(f, module, deadline_ns);
+
+        return r < 0 ? r : worker_link_map(f->link, space, module, start, end, file_offset, deadline_ns);
+}
+
+struct existing {
+        struct feed *feed;
+        uint32_t space, root;
+        uint64_t deadline_ns;
+};
+
+static int send_existing_map(const struct procfs_mapping *mapping, void *userdata) {
+        struct existing *existing = userdata;
+        struct module_key key = {
+                .path = mapping->path,
+                .device = makedev(mapping->major, mapping->minor),
+                .inode = mapping->inode,
+                .root = existing->root,
+                .file = REC_NONE,
+        };
+        uint32_t module;
+
+        if (mapping->permissions[2] != 'x' || streq(mapping->path, "[vsyscall]"))
+                return 0;
+        module = mappings_module(existing->feed->mappings, &key);
+        if (module == REC_NONE)
+                return 0;
+        return send_map(existing->feed, existing->space, module, mapping->start, mapping->end,
+                        mapping->offset, existing->deadline_ns);
+}
+
+/* A process may be gone or have become something else meanwhile: then its stacks have unknown frames. */
+static int send_existing(struct feed *f, const struct item *item, uint64_t deadline_ns) {
+        struct existing existing = { f, item->space, item->existing.root, deadline_ns };
+        int r = procfs_maps(f->options.proc_fd, item->existing.pid, send_existing_map, &existing);
+
+        return r == -EPROTO || r == -ETIMEDOUT ? r : 0;
+}
+
+static int send_item(struct feed *f, const struct item *item) {
+        uint64_t deadline_ns = now_ns() + SEND_TIMEOUT_SEC * NSEC_PER_SEC;
+
+        switch (item->kind) {
+        case ITEM_SPACE: return worker_link_space(f->link, item->space, item->from, deadline_ns);
+        case ITEM_MAP:
+                return send_map(f, item->space, item->map.module, item->map.start, item->map.end,
+                                item->map.file_offset, deadline_ns);
+        case ITEM_EXISTING: return send_existing(f, item, deadline_ns);
+        case ITEM_STACK:
+                return worker_link_stack(f->link, item->stack.sample, item->space, item->stack.flags,
+                                         item->stack.regs, item->data, item->stack.bytes, deadline_ns);
+        }
+        return -EINVAL;
+}
+
+/* The next item; NULL: all is done, or it is time to leave. */
+static struct item *next_item(struct feed *f) {
+        struct item *item;
+
+        pthread_mutex_lock(&f->lock);
+        while (!f->first && !f->finishing && !f->stopping)
+                pthread_cond_wait(&f->changed, &f->lock);
+        item = f->stopping ? NULL : f->first;
+        if (item) {
+                f->first = item->next;
+                if (!f->first)
+                        f->last = &f->first;
+                f->queued_bytes -= item->queued_bytes;
+        }
+        pthread_mutex_unlock(&f->lock);
+        return item;
+}
+
+static void set_problem(struct feed *f, const char *problem) {
+        pthread_mutex_lock(&f->lock);
+        if (!f->problem)
+                f->problem = problem;
+        pthread_mutex_unlock(&f->lock);
+}
+
+/* Stack copies may hold secrets. */
+static void free_item(struct item *item) {
+        if (item->kind == ITEM_STACK)
+                explicit_bzero(item->data, item->stack.bytes);
+        free(item);
+}
+
+static void hand_over(struct feed *f) {
+        struct item *item;
+        int r = 0;
+
+        while ((item = next_item(f))) {
+                if (r >= 0)
+                        r = send_item(f, item);
+                free_item(item);
+                if (r < 0)
+                        set_problem(f, r == -ETIMEDOUT ? "The worker that unwinds stacks hung and was ended."
+                                                       : "The worker that unwinds stacks failed.");
+        }
+}
+
+static void ask_for_layer(struct feed *f) {
+        void *layer = NULL;
+        size_t bytes = 0;
+        uint64_t deadline_ns;
+        bool wanted;
+        int r;
+
+        pthread_mutex_lock(&f->lock);
+        wanted = f->finishing && !f->stopping && !f->problem;
+        deadline_ns = f->deadline_ns;
+        pthread_mutex_unlock(&f->lock);
+        if (!wanted)
+                return;
+
+        r = worker_link_finish(f->link, deadline_ns, &layer, &bytes);
+        if (r < 0) {
+                set_problem(f, r == -ETIMEDOUT ? "Naming the frames took longer than it may."
+                                               : "The worker that names frames failed.");
+                return;
+        }
+        pthread_mutex_lock(&f->lock);
+        f->layer = layer;
+        f->layer_bytes = bytes;
+        pthread_mutex_unlock(&f->lock);
+}
+
+static void destroy(struct feed *f) {
+        while (f->first) {
+                struct item *item = f->first;
+
+                f->first = item->next;
+                free_item(item);
+        }
+        mappings_unref(f->mappings);
+        free(f->layer);
+        pthread_cond_destroy(&f->changed);
+        pthread_mutex_destroy(&f->lock);
+        free(f);
+}
+
+static void *run(void *userdata) {
+        struct feed *f = userdata;
+        struct worker_options options = { .uid = f->options.worker_uid,
+                                          .gid = f->options.worker_gid,
+                                          .nice = WORKER_NICE };
+        bool abandoned;
+
+        if (worker_link_new(&options, open_for_worker, f, &f->link) < 0)
+                set_problem(f, "The worker that unwinds stacks could not be started.");
+        if (f->link)
+                hand_over(f);
+        if (f->link)
+                ask_for_layer(f);
+        f->link = worker_link_free(f->link);
+
+        pthread_mutex_lock(&f->lock);
+        f->done = true;
+        f->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+        abandoned = f->abandoned;
+        pthread_cond_broadcast(&f->changed);
+        pthread_mutex_unlock(&f->lock);
+        if (abandoned)
+                destroy(f);
+        return NULL;
+}
+
+/* ---- the owner ---- */
+
+static int start_thread(struct feed *f) {
+        sigset_t all, old;
+        int r;
+
+        /* Signals are the main thread's. */
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &old);
+        r = -pthread_create(&f->thread, NULL, run, f);
+        pthread_sigmask(SIG_SETMASK, &old, NULL);
+        return r;
+}
+
+int feed_new(const struct feed_options *options, struct mappings *mappings, struct feed **ret) {
+        struct feed *f = calloc(1, sizeof(*f));
+        pthread_condattr_t clock;
+        pthread_mutexattr_t inherit;
+        int r;
+
+        if (!f)
+                return -ENOMEM;
+        f->options = *options;
+        f->mappings = mappings_ref(mappings);
+        f->last = &f->first;
+        pthread_mutexattr_init(&inherit);
+        pthread_mutexattr_setprotocol(&inherit, PTHREAD_PRIO_INHERIT);
+        pthread_mutex_init(&f->lock, &inherit);
+        pthread_mutexattr_destroy(&inherit);
+        pthread_condattr_init(&clock);
+        pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+        pthread_cond_init(&f->changed, &clock);
+        pthread_condattr_destroy(&clock);
+
+        r = start_thread(f);
+        if (r < 0) {
+                destroy(f);
+                return r;
+        }
+        *ret = f;
+        return 0;
+}
+
+/* Waits, below the lock, until the thread is done. */
+static bool wait_done(struct feed *f, uint64_t deadline_ns) {
+        struct timespec until = { .tv_sec = (time_t) (deadline_ns / NSEC_PER_SEC),
+                                  .tv_nsec = (long) (deadline_ns % NSEC_PER_SEC) };
+
+        while (!f->done)
+                if (pthread_cond_timedwait(&f->changed, &f->lock, &until) == ETIMEDOUT)
+                        break;
+        return f->done;
+}
+
+void feed_finish(struct feed *f, uint64_t deadline_ns, void **ret, size_t *ret_bytes,
+                 const char **ret_problem) {
+        pthread_mutex_lock(&f->lock);
+        f->finishing = true;
+        f->deadline_ns = deadline_ns;
+        pthread_cond_broadcast(&f->changed);
+        if (!wait_done(f, deadline_ns + GRACE_MSEC * NSEC_PER_MSEC))
+                f->problem =
+                        "Reading the service's files took longer than it may; names and stacks are missing.";
+        *ret = TAKE_PTR(f->layer);
+        *ret_bytes = f->layer_bytes;
+        *ret_problem = *ret ? NULL : f->problem;
+        pthread_mutex_unlock(&f->lock);
+}
+
+struct feed *feed_free(struct feed *f) {
+        bool done;
+
+        if (!f)
+                return NULL;
+        pthread_mutex_lock(&f->lock);
+        f->stopping = true;
+        pthread_cond_broadcast(&f->changed);
+        done = wait_done(f, now_ns() + GRACE_MSEC * NSEC_PER_MSEC);
+        f->abandoned = !done;
+        pthread_mutex_unlock(&f->lock);
+        if (!done) {
+                pthread_detach(f->thread);
+                return NULL;
+        }
+        pthread_join(f->thread, NULL);
+        destroy(f);
+        return NULL;
+}
+
+uint64_t feed_cpu_ns(struct feed *f) {
+        clockid_t clock;
+        uint64_t ns;
+
+        pthread_mutex_lock(&f->lock);
+        if (f->done)
+                ns = f->cpu_ns;
+        else
+                ns = pthread_getcpuclockid(f->thread, &clock) == 0 ? clock_ns(clock) : 0;
+        pthread_mutex_unlock(&f->lock);
+        return ns;
+}
