@@ -29,3 +29,13 @@ deps-try: deps
 deps-check: deps
 	$(call install_packages,$(CHECK_PACKAGES))
 .PHONY: deps deps-try deps-check
+
+# make try: the bundled demo in a container; make try UNIT=foo.service: a unit of this machine.
+try: deps-try
+	@$(MAKE) --no-print-directory -s all
+ifeq ($(UNIT),)
+	@BUILD=$(O) scripts/try
+else
+	@scripts/try-unit $(O) "$(UNIT)" $(OPTIONS)
+endif
+.PHONY: try
