@@ -62,8 +62,9 @@ $(call objects,daemon): $(BPF_SKELETONS)
 
 # ---- the programs ----
 
-# The interface descriptions are embedded by .incbin, which no compiler reports as a dependency.
+# What is embedded by .incbin no compiler reports as a dependency.
 $(O)/proto/varlink.o: $(wildcard proto/*.varlink)
+$(O)/report/svg.o: report/flamegraph.css report/flamegraph.js
 
 $(O)/%.o: %.c
 	@mkdir -p $(@D)

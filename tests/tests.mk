@@ -29,6 +29,14 @@ $(O)/%: tests/fuzz/fuzz_%.c $(TEST_ARCHIVES)
 	@mkdir -p $(O)/corpus-$*
 	$(LINK_TEST) -fsanitize=fuzzer
 
+# tests/replay/run: described recordings and their reports.
+REPLAY := $(O)/tests/replay/replay
+$(REPLAY): tests/replay/replay.c tests/replay/description.c $(call archives,report proto common)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $(filter %.c,$^) -Wl,--start-group $(filter %.a,$^) \
+		-Wl,--end-group -ljansson -lzstd
+EXTRA_TESTS += $(REPLAY)
+
 tests-built: all $(UNIT_TESTS) $(EXTRA_TESTS)
 sanitized-built: all $(UNIT_TESTS) $(FUZZ_TESTS)
 
