@@ -4,7 +4,10 @@
 #include "common/text.h"
 #include "report/cause.h"
 
-enum { ROWS_IN_SUMMARY = 3 };
+enum {
+        ROWS_IN_SUMMARY = 3,
+        ROWS_LOOKED_AT = 16,
+};
 
 double analysis_share(const struct analysis *a, uint64_t duration_ns) {
         return a->duration_ns > 0 ? (double) duration_ns / (double) a->duration_ns : 0;
@@ -48,18 +51,61 @@ void analysis_row_text(struct buf *b, const struct breakdown_row *row) {
                 breakdown_detail(b, row);
 }
 
+/* What rows of all processes together say the same as this one; 0: an earlier row has said it. */
+static uint64_t time_of_all(const struct analysis *a, size_t row) {
+        const struct breakdown_row *rows = a->breakdown.rows;
+        uint64_t sum = 0;
+
+        for (size_t i = 0; i < a->breakdown.n_rows; i++) {
+                if (rows[i].kind != rows[row].kind || rows[i].syscall != rows[row].syscall ||
+                    rows[i].io != rows[row].io)
+                        continue;
+                if (i < row)
+                        return 0;
+                sum += rows[i].duration_ns;
+        }
+        return sum;
+}
+
 /* "no single cause: 45% on CPU in user code, 30% waiting in poll, …" */
 static int consist_of(struct analysis *a) {
         _cleanup_(buf_done) struct buf b = BUF_NULL;
+        unsigned told = 0;
 
         buf_puts(&b, "no single cause");
-        for (size_t i = 0; i < MIN(a->breakdown.n_rows, (size_t) ROWS_IN_SUMMARY); i++) {
-                const struct breakdown_row *row = a->breakdown.rows + i;
+        for (size_t i = 0; i < MIN(a->breakdown.n_rows, (size_t) ROWS_LOOKED_AT) && told < ROWS_IN_SUMMARY;
+             i++) {
+                double percent = analysis_share(a, time_of_all(a, i)) * 100;
 
-                buf_printf(&b, "%s%.0f%% ", i == 0 ? ": " : ", ", analysis_share(a, row->duration_ns) * 100);
-                analysis_row_text(&b, row);
+                if (percent < 1)
+                        continue;
+                buf_printf(&b, "%s%.0f%% ", told == 0 ? ": " : ", ", percent);
+                analysis_row_text(&b, a->breakdown.rows + i);
+                told++;
         }
         return buf_take(&b, &a->consists_of, NULL);
+}
+
+static int by_time(const void *x, const void *y, void *userdata) {
+        const struct rec_milestone *milestones = userdata;
+        uint32_t a = *(const uint32_t *) x, b = *(const uint32_t *) y;
+
+        if (milestones[a].time_ns != milestones[b].time_ns)
+                return milestones[a].time_ns < milestones[b].time_ns ? -1 : 1;
+        return a < b ? -1 : a > b;
+}
+
+/* They come from two sides, the kernel and systemd. */
+static int sort_milestones(struct analysis *a, const struct recording *r) {
+        a->milestones = calloc((size_t) r->n_milestones + 1, sizeof(*a->milestones));
+        if (!a->milestones)
+                return -ENOMEM;
+        for (uint32_t i = 0; i < r->n_milestones; i++)
+                a->milestones[i] = i;
+        if (r->n_milestones > 1)
+                qsort_r(a->milestones, r->n_milestones, sizeof(*a->milestones), by_time,
+                        (void *) r->milestones);
+        return 0;
 }
 
 static int analyse(struct analysis *a, const struct recording *r) {
@@ -68,6 +114,9 @@ static int analyse(struct analysis *a, const struct recording *r) {
         a->recording = r;
         for (uint32_t i = 0; i < SYSCALL_NUMBERS; i++)
                 a->classes[i] = syscall_classes(i);
+        error = sort_milestones(a, r);
+        if (error < 0)
+                return error;
         error = critical_path_init(r, &a->path);
         if (error < 0)
                 return error;
@@ -106,6 +155,7 @@ struct analysis *analysis_free(struct analysis *a) {
         critical_path_done(&a->path);
         breakdown_done(&a->breakdown);
         quality_done(&a->quality);
+        free(a->milestones);
         free(a->consists_of);
         free(a);
         return NULL;

@@ -21,6 +21,7 @@ struct analysis {
         struct critical_path path;
         struct breakdown breakdown;
         struct quality quality;
+        uint32_t *milestones; /* owned: indexes in the order of time */
         uint32_t classes[SYSCALL_NUMBERS]; /* syscall_classes() of every number */
         struct finding findings[ANALYSIS_FINDINGS_MAX]; /* the verdict first, then by time */
         size_t n_findings;

@@ -49,7 +49,7 @@ static int look_for(struct analysis *a, const struct cause *cause) {
         f.title = cause->title;
         if (r > 0 && f.error < 0)
                 r = f.error;
-        if (r <= 0 || !reaches(a, &f, FINDING_PERCENT, 0)) {
+        if (r <= 0 || !reaches(a, &f, FINDING_PERCENT, FINDING_USEC)) {
                 finding_done(&f);
                 return r < 0 ? r : 0;
         }

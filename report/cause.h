@@ -30,6 +30,7 @@ enum {
         CAUSE_PERCENT = 25,
         CAUSE_USEC = 50000,
         FINDING_PERCENT = 5, /* below, a finding is not worth a line */
+        FINDING_USEC = 20000,
 };
 
 /* Looks for all causes and puts them in order. 0, -ENOMEM. */

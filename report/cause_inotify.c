@@ -133,8 +133,9 @@ static int find_missing(const struct analysis *a, struct watch_storm *w) {
 
 /* ---- telling ---- */
 
-static void tell_directories(const struct analysis *a, const struct watch_storm *w, struct finding *f) {
-        _cleanup_(buf_done) struct buf all = BUF_NULL, shown = BUF_NULL;
+static void tell_directories(const struct analysis *a, const struct watch_storm *w, struct finding *f,
+                             struct buf *b) {
+        _cleanup_(buf_done) struct buf all = BUF_NULL;
         struct top_dir top[TOP_DIRS_MAX];
         size_t n = top_dirs(a->recording, REC_PATH_INOTIFY, w->storm.program, top);
 
@@ -142,18 +143,19 @@ static void tell_directories(const struct analysis *a, const struct watch_storm 
                 buf_printf(&all, "%s%s: %llu", i > 0 ? ", " : "", top[i].path,
                            (unsigned long long) top[i].count);
                 if (i < TOP_DIRS_TOLD) {
-                        buf_printf(&shown, "%s%s ", i > 0 ? ", " : "", top[i].path);
-                        text_count(&shown, top[i].count);
+                        buf_printf(b, "%s%s (", i > 0 ? ", " : "Most of them below ", top[i].path);
+                        text_count(b, top[i].count);
+                        buf_putc(b, ')');
                 }
         }
-        if (n == 0)
-                return;
-        finding_text(f, "top_directories", buf_text(&all));
-        finding_detail(f, "Most of them below %s.", buf_text(&shown));
+        if (n > 0) {
+                finding_text(f, "top_directories", buf_text(&all));
+                buf_puts(b, ". ");
+        }
 }
 
-static void tell_limit(const struct analysis *a, const struct watch_storm *w, struct finding *f) {
-        _cleanup_(buf_done) struct buf limit = BUF_NULL;
+static void tell_limit(const struct analysis *a, const struct watch_storm *w, struct finding *f,
+                       struct buf *b) {
         uint64_t watch_limit = a->recording->start->watch_limit, percent;
 
         if (watch_limit == 0)
@@ -161,22 +163,29 @@ static void tell_limit(const struct analysis *a, const struct watch_storm *w, st
         percent = (uint64_t) ((unsigned __int128) w->storm.count * 100 / watch_limit);
         finding_number(f, "max_user_watches", watch_limit);
         finding_number(f, "max_user_watches_percent", percent);
-        text_count(&limit, watch_limit);
-        finding_detail(f, "That is %llu%% of fs.inotify.max_user_watches (%s)%s.",
-                       (unsigned long long) percent, buf_text(&limit),
-                       percent >= NEAR_LIMIT_PERCENT ? ": soon the start will fail with ENOSPC" : "");
+        buf_printf(b, "fs.inotify.max_user_watches allows ");
+        text_count(b, watch_limit);
+        buf_printf(b, " per user: %llu%% used%s.", (unsigned long long) percent,
+                   percent >= NEAR_LIMIT_PERCENT ? ", soon the start will fail with ENOSPC" : "");
+}
+
+static void tell_scale(const struct analysis *a, const struct watch_storm *w, struct finding *f) {
+        _cleanup_(buf_done) struct buf b = BUF_NULL;
+
+        tell_directories(a, w, f, &b);
+        tell_limit(a, w, f, &b);
+        if (b.size > 0)
+                finding_detail(f, "%s", buf_text(&b));
 }
 
 static void tell_why(const struct watch_storm *w, struct finding *f) {
-        if (w->root_is_cwd)
-                finding_detail(f, "%s is the working directory: the program watches all that lies below it.",
-                               w->root);
-        else if (w->missing)
-                finding_detail(
-                        f,
-                        "%s does not exist, so %s, the nearest directory above it, is watched with all "
-                        "below it. The working directory is %s.",
-                        w->missing, w->root, w->cwd);
+        if (w->root_is_cwd) /* the summary says it */
+                return;
+        if (w->missing)
+                finding_detail(f,
+                               "The nearest directory above it is %s, so all below that is watched. The "
+                               "working directory is %s.",
+                               w->root, w->cwd);
         else if (*w->root)
                 finding_detail(f, "The working directory is %s; %s has another reason, see the stack.",
                                w->cwd, w->root);
@@ -330,8 +339,7 @@ int cause_inotify_find(const struct analysis *a, struct finding *f) {
         if (w.missing)
                 finding_text(f, "missing_path", w.missing);
         tell_why(&w, f);
-        tell_directories(a, &w, f);
-        tell_limit(a, &w, f);
+        tell_scale(a, &w, f);
         summarise(a, &w, f);
         advise(a, &w, f);
         return 1;

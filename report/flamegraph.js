@@ -21,7 +21,7 @@
                 frames.push({
                         g: g, rect: g.querySelector("rect"), text: g.querySelector("text"),
                         x: Number(g.dataset.x), n: Number(g.dataset.n), d: Number(g.dataset.d),
-                        label: g.dataset.l, name: lines[0], lines: lines,
+                        label: g.dataset.l, name: (lines[0] + " " + g.dataset.l).toLowerCase(), lines: lines,
                 });
         }
 
@@ -72,7 +72,7 @@
                 let samples = 0, until = -1;
 
                 for (const f of frames) {
-                        const found = wanted !== "" && f.name.toLowerCase().includes(wanted);
+                        const found = wanted !== "" && f.name.includes(wanted);
 
                         f.g.classList.toggle("found", found);
                         if (found && f.x >= until) {

@@ -205,7 +205,7 @@ static json_t *make_milestones(struct maker *m, const struct analysis *a) {
         json_t *list = json_array();
 
         for (uint32_t i = 0; i < r->n_milestones; i++) {
-                const struct rec_milestone *milestone = r->milestones + i;
+                const struct rec_milestone *milestone = r->milestones + a->milestones[i];
                 json_t *o = json_object();
 
                 set(m, o, "name", string(recording_milestone_str(milestone->kind)));

@@ -224,3 +224,23 @@ void name_shorten(struct buf *b, const char *name) {
         }
         buf_puts(b, signature ? without_return_type(buf_text(&s)) : name);
 }
+
+const char *name_without_namespace(const char *name) {
+        const char *last = strrchr(name, '.'), *before = last;
+
+        while (before > name && before[-1] == '.') /* "A.B..ctor" */
+                before--;
+        while (before > name && before[-1] != '.')
+                before--;
+        return last ? before : name;
+}
+
+bool name_is_wrapper(const char *name) {
+        static const char *const prefixes[] = { "__", "Interop.", "Interop+", "SystemNative_",
+                                                "[",  "syscall",  "_IO_" };
+
+        for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++)
+                if (startswith(name, prefixes[i]))
+                        return true;
+        return false;
+}

@@ -43,3 +43,7 @@ void frame_full_name(struct buf *b, const struct recording *r, uint32_t frame, c
 void frame_short_name(struct buf *b, const struct recording *r, uint32_t frame, const struct rec_name *row);
 /* Makes the short form of a demangled name (C++, Rust, C#); a name with unbalanced brackets stays whole. */
 void name_shorten(struct buf *b, const char *name);
+/* The type and the method of a managed name: "System.IO.Path.Combine" → "Path.Combine". */
+const char *name_without_namespace(const char *name);
+/* A layer between a system call and the code that wanted it: "__openat", "Interop.Sys.Open". */
+bool name_is_wrapper(const char *name);

@@ -161,10 +161,12 @@ static int label_processes(struct builder *b, uint32_t **ret) {
         if (!labels)
                 return -ENOMEM;
         for (uint32_t i = 0; i < b->r->n_processes; i++) {
-                const char *name = process_name(b->r, i);
-                int error = add_label(b, FRAME_PROCESS, *name ? name : "[unknown process]",
-                                      recording_text(b->r, b->r->processes[i].exe), "", labels + i);
+                const char *name = process_name(b->r, i),
+                           *exe = recording_text(b->r, b->r->processes[i].exe);
+                int error;
 
+                name = *name ? name : "[unknown process]";
+                error = add_label(b, FRAME_PROCESS, name, *exe ? exe : name, "", labels + i);
                 if (error < 0)
                         return error;
         }

@@ -3,6 +3,7 @@
 
 #include "common/text.h"
 #include "report/names.h"
+#include "report/page.h"
 
 static uint64_t scale(uint64_t value, uint64_t part, uint64_t whole) {
         return whole > 0 ? (uint64_t) ((unsigned __int128) value * MIN(part, whole) / whole) : 0;
@@ -180,15 +181,15 @@ uint32_t hottest_stack(const struct analysis *a, uint32_t program, uint32_t clas
         return found;
 }
 
-/* Layers between a call and the code that wanted it. */
-static bool is_wrapper(const char *name) {
-        static const char *const prefixes[] = { "__", "Interop.", "Interop+", "SystemNative_",
-                                                "[",  "syscall",  "_IO_" };
+/* Short enough for a sentence. */
+static void put_function(struct buf *b, const struct recording *r, uint32_t frame,
+                         const struct rec_name *row, enum frame_kind kind) {
+        enum { FUNCTION_COLUMNS = 64 };
+        _cleanup_(buf_done) struct buf name = BUF_NULL;
 
-        for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++)
-                if (startswith(name, prefixes[i]))
-                        return true;
-        return false;
+        frame_short_name(&name, r, frame, row);
+        text_keep_end(b, kind == FRAME_MANAGED ? name_without_namespace(buf_text(&name)) : buf_text(&name),
+                      FUNCTION_COLUMNS);
 }
 
 bool stack_function(const struct recording *r, uint32_t stack, struct buf *b) {
@@ -207,9 +208,9 @@ bool stack_function(const struct recording *r, uint32_t stack, struct buf *b) {
                         continue;
                 if (n == 0 || rows[0].name == 0)
                         return false; /* the one that wanted it has no name */
-                if (is_wrapper(recording_text(r, rows[0].name)))
+                if (name_is_wrapper(recording_text(r, rows[0].name)))
                         continue;
-                frame_short_name(b, r, frame, rows);
+                put_function(b, r, frame, rows, kind);
                 return true;
         }
         return false;

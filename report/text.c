@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <signal.h>
+#include <sys/wait.h>
+
 #include "common/text.h"
 #include "report/cause.h"
 #include "report/names.h"
@@ -15,6 +18,8 @@
 enum {
         LINES_MAX = 40,
         ROWS_MAX = 8, /* of the breakdown */
+        ROW_PERMILLE_MIN = 10, /* shorter ones are summed up, but for the first few */
+        ROWS_MIN = 3,
         OTHER_FINDINGS_MAX = 2,
         MILESTONES_MAX = 8,
         STACKS_MAX = 3,
@@ -28,12 +33,42 @@ enum {
 
 /* ---- the answer ---- */
 
+static const char *signal_name(int signal) {
+        const char *name = sigabbrev_np(signal);
+
+        return name ? name : "?";
+}
+
 static void put_headline(struct page *p, const struct analysis *a) {
         _cleanup_(buf_done) struct buf b = BUF_NULL;
 
         analysis_headline(a, &b);
         buf_printf(&b, ": %s", analysis_summary(a));
         page_wrap(p, PAGE_BOLD, 0, 2, buf_text(&b));
+}
+
+/* What a failed start ended with: the last of systemd's processes that did not end well. */
+static void put_exit(struct page *p, const struct analysis *a) {
+        const struct recording *r = a->recording;
+        const struct rec_process *last = NULL;
+        _cleanup_(buf_done) struct buf b = BUF_NULL;
+        const char *command;
+
+        if (r->start->result != REC_RESULT_FAILED)
+                return;
+        for (uint32_t i = 0; i < r->n_processes; i++)
+                if (r->processes[i].exit_code != 0 && r->processes[i].slot > REC_SLOT_EXECUTOR &&
+                    (!last || r->processes[i].end_ns > last->end_ns))
+                        last = r->processes + i;
+        if (!last)
+                return;
+        command = recording_slot_str(last->slot);
+        buf_printf(&b, "%s (%s=)", process_name(r, (uint32_t) (last - r->processes)), command);
+        if (WIFSIGNALED((int) last->exit_code))
+                buf_printf(&b, " was killed by signal %s.", signal_name(WTERMSIG((int) last->exit_code)));
+        else
+                buf_printf(&b, " exited with status %d.", WEXITSTATUS((int) last->exit_code));
+        page_wrap(p, PAGE_NORMAL, 2, 2, buf_text(&b));
 }
 
 static void put_notes(struct page *p, const struct analysis *a) {
@@ -47,6 +82,7 @@ static void put_notes(struct page *p, const struct analysis *a) {
                 page_wrap(p, PAGE_NORMAL, 2, 2, buf_text(&b));
                 buf_reset(&b);
         }
+        put_exit(p, a);
         if (s->attempts > 1) {
                 buf_printf(&b, "systemd started it %u times; this is about the first attempt.", s->attempts);
                 page_wrap(p, PAGE_NORMAL, 2, 2, buf_text(&b));
@@ -108,7 +144,7 @@ static void put_verdict(struct page *p, const struct analysis *a) {
 
 static void put_row(struct page *p, const struct analysis *a, uint64_t duration_ns, const char *what,
                     const char *process, uint32_t n_processes) {
-        enum { WHAT_COLUMNS = 38 };
+        enum { WHAT_COLUMNS = 36 };
         _cleanup_(buf_done) struct buf b = BUF_NULL, span = BUF_NULL;
 
         text_span(&span, duration_ns / NSEC_PER_USEC);
@@ -121,15 +157,29 @@ static void put_row(struct page *p, const struct analysis *a, uint64_t duration_
                 if (n_processes > 1) {
                         buf_puts(&b, " (");
                         text_count(&b, n_processes);
-                        buf_puts(&b, " processes)");
+                        buf_putc(&b, ')');
                 }
         }
         page_line(p, PAGE_NORMAL, 1, buf_text(&b));
 }
 
+/* Rows that get a line of their own. */
+static size_t rows_shown(const struct analysis *a) {
+        size_t n = 0;
+
+        while (n < a->breakdown.n_rows && n < ROWS_MAX &&
+               (n < ROWS_MIN ||
+                analysis_share(a, a->breakdown.rows[n].duration_ns) * 1000 >= ROW_PERMILLE_MIN))
+                n++;
+        if (n == a->breakdown.n_rows)
+                return n;
+        /* The sum of the others takes a line, too: better that of the only one. */
+        return n == ROWS_MAX ? n - 1 : n + 1 == a->breakdown.n_rows ? n + 1 : n;
+}
+
 static void put_breakdown(struct page *p, const struct analysis *a) {
         const struct breakdown *all = &a->breakdown;
-        size_t shown = all->n_rows > ROWS_MAX ? ROWS_MAX - 1 : all->n_rows;
+        size_t shown = rows_shown(a);
         uint64_t rest = 0;
 
         page_blank(p);
@@ -147,7 +197,7 @@ static void put_breakdown(struct page *p, const struct analysis *a) {
         if (shown < all->n_rows) {
                 _cleanup_(buf_done) struct buf what = BUF_NULL;
 
-                buf_printf(&what, "%zu other rows", all->n_rows - shown);
+                buf_printf(&what, "%zu others, shorter", all->n_rows - shown);
                 put_row(p, a, rest, buf_text(&what), "", 0);
         }
 }
@@ -176,7 +226,7 @@ static void put_milestones(struct page *p, const struct analysis *a) {
                         i += skipped;
                 }
                 buf_puts(&b, i > 0 ? "; " : "");
-                put_milestone(&b, a, r->milestones + i);
+                put_milestone(&b, a, r->milestones + a->milestones[i]);
         }
         page_blank(p);
         page_wrap(p, PAGE_NORMAL, 0, 2, buf_text(&b));
@@ -197,6 +247,8 @@ static uint32_t heaviest(const struct stack_tree *t, uint32_t node, uint32_t but
 static void put_frame(struct page *p, const struct stack_tree *t, uint32_t node, uint64_t percent,
                       unsigned indent, unsigned repeated, bool more) {
         _cleanup_(buf_done) struct buf b = BUF_NULL, name = BUF_NULL, tail = BUF_NULL;
+        const struct stack_label *label = t->labels + t->nodes[node].label;
+        const char *text = label->kind == FRAME_MANAGED ? name_without_namespace(label->text) : label->text;
         unsigned room;
 
         if (repeated > 1)
@@ -207,14 +259,19 @@ static void put_frame(struct page *p, const struct stack_tree *t, uint32_t node,
                 buf_printf(&b, "%3llu%%  ", (unsigned long long) percent);
         room = p->columns - indent - (unsigned) text_columns(buf_text(&b)) -
                (unsigned) text_columns(buf_text(&tail));
-        text_escape_terminal(&name,
-                             t->labels[t->nodes[node].label].text); /* its width is that on the screen */
+        text_escape_terminal(&name, text); /* its width is that on the screen */
         if (text_columns(buf_text(&name)) > room)
-                text_keep_end(&b, t->labels[t->nodes[node].label].text, room);
+                text_keep_end(&b, text, room);
         else
-                buf_puts(&b, t->labels[t->nodes[node].label].text);
+                buf_puts(&b, text);
         buf_puts(&b, buf_text(&tail));
         page_line(p, PAGE_NORMAL, indent, buf_text(&b));
+}
+
+static bool is_wrapper(const struct stack_tree *t, uint32_t node) {
+        const struct stack_label *l = t->labels + t->nodes[node].label;
+
+        return l->kind == FRAME_RUNTIME || (l->kind != FRAME_MARK && name_is_wrapper(l->text));
 }
 
 /* A hot leaf and its callers, as long as there is one that most of the samples come from. */
@@ -224,6 +281,8 @@ static void put_hot(struct page *p, const struct stack_tree *t, uint32_t leaf, u
         unsigned indent = 9;
 
         put_frame(p, t, leaf, own * 100 / all, 2, 1, false);
+        while (t->labels[t->nodes[leaf].label].kind == FRAME_KERNEL && node != 0 && is_wrapper(t, node))
+                node = heaviest(t, node, 0);
         while (node != 0 && t->nodes[node].total * 2 > own && callers > 0) {
                 uint32_t next = heaviest(t, node, 0), label = t->nodes[node].label;
                 unsigned repeated = 1;
@@ -296,7 +355,7 @@ static void put_samples(struct page *p, const struct analysis *a) {
                                                        : 10);
         } else {
                 text_count(&b, q->samples);
-                buf_printf(&b, " samples at %u Hz: %llu%% of the stacks complete, %llu%% with every name",
+                buf_printf(&b, " samples at %u Hz: %llu%% of stacks complete, %llu%% fully named",
                            s->frequency_hz, (unsigned long long) q->complete * 100 / q->samples,
                            (unsigned long long) q->symbolised * 100 / q->samples);
         }
@@ -312,16 +371,19 @@ static void put_samples(struct page *p, const struct analysis *a) {
         page_wrap(p, PAGE_GREY, 0, 2, buf_text(&b));
 }
 
-static void put_cost(struct page *p, const struct analysis *a) {
+static void put_cost(struct page *p, const struct analysis *a, const struct report_options *options) {
         const struct rec_start *s = a->recording->start;
         _cleanup_(buf_done) struct buf b = BUF_NULL;
 
-        if (s->cost_ns == 0)
-                return;
-        buf_puts(&b, "Profiling took ");
-        text_span(&b, s->cost_ns / NSEC_PER_USEC);
-        buf_printf(&b, " of CPU time (%.1f%% of the start).", analysis_share(a, s->cost_ns) * 100);
-        page_wrap(p, PAGE_GREY, 0, 2, buf_text(&b));
+        if (s->cost_ns > 0) {
+                buf_puts(&b, "Profiling took ");
+                text_span(&b, s->cost_ns / NSEC_PER_USEC);
+                buf_printf(&b, " of CPU time (%.1f%% of the start). ", analysis_share(a, s->cost_ns) * 100);
+        }
+        if (options->recording && *options->recording)
+                buf_printf(&b, "Recording: %s", options->recording);
+        if (b.size > 0)
+                page_wrap(p, PAGE_GREY, 0, 2, buf_text(&b));
 }
 
 static void put_losses(struct page *p, const struct analysis *a) {
@@ -383,13 +445,7 @@ static void put_honesty(struct page *p, const struct analysis *a, const struct r
         put_samples(p, a);
         put_losses(p, a);
         put_ledger(p, a);
-        put_cost(p, a);
-        if (options->recording && *options->recording) {
-                _cleanup_(buf_done) struct buf b = BUF_NULL;
-
-                buf_printf(&b, "Recording: %s", options->recording);
-                page_wrap(p, PAGE_GREY, 0, 2, buf_text(&b));
-        }
+        put_cost(p, a, options);
 }
 
 static unsigned columns_of(const struct report_options *options) {

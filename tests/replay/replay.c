@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+/*
+ * replay build FILE.rec FILE.startprof   makes a recording from a description
+ * replay write FORMAT FILE.startprof     writes the report: text, color, json, pretty, folded, svg, journal
+ * replay time FORMAT FILE.startprof      how long that takes, in milliseconds
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "common/fd.h"
+#include "common/macro.h"
+#include "report/report.h"
+#include "tests/replay/description.h"
+
+static int build(const char *from, const char *to) {
+        _cleanup_fclose_ FILE *in = fopen(from, "re");
+        _cleanup_close_ int fd = -EBADF;
+        _cleanup_free_ void *data = NULL;
+        size_t bytes;
+        int r;
+
+        if (!in)
+                return -errno;
+        r = description_read(in, from, &data, &bytes);
+        if (r < 0)
+                return r;
+        fd = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+        return fd < 0 ? -errno : fd_write_full(fd, data, bytes);
+}
+
+static int write_journal(const struct recording *r) {
+        _cleanup_free_ char *text = NULL;
+        int error = report_journal(r, &text);
+
+        if (error == 0)
+                puts(text);
+        return error;
+}
+
+static int write_report(const char *format, const char *file, FILE *out) {
+        struct report_options options = { .recording = "demo-1" };
+        _cleanup_close_ int fd = open(file, O_RDONLY | O_CLOEXEC);
+        enum report_format f = REPORT_JSON_PRETTY;
+        struct recording *r = NULL;
+        int error = fd < 0 ? -errno : recording_open_fd(fd, &r);
+
+        if (error < 0)
+                return error;
+        if (streq(format, "journal"))
+                error = write_journal(r);
+        else {
+                options.color = streq(format, "color");
+                if (options.color)
+                        f = REPORT_TEXT;
+                else if (!streq(format, "pretty"))
+                        error = report_format_from_name(format, &f);
+                if (error == 0)
+                        error = report_write(r, f, &options, out);
+        }
+        recording_free(r);
+        return error;
+}
+
+static int time_report(const char *format, const char *file) {
+        _cleanup_fclose_ FILE *null = fopen("/dev/null", "we");
+        struct timespec begin, end;
+        int r;
+
+        if (!null)
+                return -errno;
+        clock_gettime(CLOCK_MONOTONIC, &begin);
+        r = write_report(format, file, null);
+        clock_gettime(CLOCK_MONOTONIC, &end);
+        if (r == 0)
+                printf("%ld\n",
+                       (end.tv_sec - begin.tv_sec) * 1000 + (end.tv_nsec - begin.tv_nsec) / 1000000);
+        return r;
+}
+
+int main(int argc, char *argv[]) {
+        int r = -EINVAL;
+
+        if (argc == 4 && streq(argv[1], "build"))
+                r = build(argv[2], argv[3]);
+        else if (argc == 4 && streq(argv[1], "write"))
+                r = write_report(argv[2], argv[3], stdout);
+        else if (argc == 4 && streq(argv[1], "time"))
+                r = time_report(argv[2], argv[3]);
+        if (r < 0)
+                fprintf(stderr, "replay: %s\n", strerror(-r));
+        return r < 0;
+}
