@@ -26,9 +26,11 @@ deps:
 	$(call install_packages,$(BUILD_PACKAGES))
 deps-try: deps
 	$(call install_packages,$(TRY_PACKAGES))
+print-build-packages:
+	@echo $(BUILD_PACKAGES)
 deps-check: deps
 	$(call install_packages,$(CHECK_PACKAGES))
-.PHONY: deps deps-try deps-check
+.PHONY: deps deps-try deps-check print-build-packages
 
 # make try: the bundled demo in a container; make try UNIT=foo.service: a unit of this machine.
 try: deps-try

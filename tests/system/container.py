@@ -31,18 +31,19 @@ class ContainerError(Exception):
     pass
 
 
-def make_root(suite):
-    """Directory of the release's root file system; made when the package list changed."""
+def make_root(suite, release=None):
+    """Directory of the release's root file system; made when the package list changed. `suite` names the list in
+    PACKAGES, and the release unless another is given."""
     key = hashlib.sha256(PACKAGES[suite].encode()).hexdigest()[:12]
     directory = os.path.join(CACHE, f"{suite}-{key}")
     if os.path.isdir(directory):
         return directory
     os.makedirs(CACHE, exist_ok=True)
     for old in os.listdir(CACHE):
-        if old.startswith(suite + "-"):
+        if old.rpartition("-")[0] == suite:
             shutil.rmtree(os.path.join(CACHE, old), ignore_errors=True)
     archive = os.path.join(CACHE, f"{suite}.tar")
-    made = subprocess.run(["mmdebstrap", "--variant=minbase", f"--include={PACKAGES[suite]}", suite, archive],
+    made = subprocess.run(["mmdebstrap", "--variant=minbase", f"--include={PACKAGES[suite]}", release or suite, archive],
                           stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if made.returncode != 0:
         raise ContainerError(f"mmdebstrap {suite} failed:\n{made.stderr[-2000:]}")
