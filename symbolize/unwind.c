@@ -193,14 +193,19 @@ static bool apply_extras(struct walk *w, const struct unwind_rule *rule, uint64_
         return true;
 }
 
+/* Compilers do not say that a register was popped again: a place below SP, where nothing is safe, means
+ * that the register has its old value back. */
 static void apply_saved(const struct walk *w, const struct unwind_rule *rule, uint64_t cfa,
                         struct registers *next) {
+        uint64_t sp = w->regs.value[DWARF_RSP];
+
         for (size_t i = 0; i < UNWIND_SAVED_COUNT; i++) {
                 uint8_t reg = unwind_saved_register[i];
+                uint64_t place = cfa + (uint64_t) (int64_t) rule->saved[i];
 
-                if (rule->saved[i] == 0)
+                if (rule->saved[i] == 0 || place < sp)
                         continue;
-                if (read_word(w, cfa + (uint64_t) (int64_t) rule->saved[i], &next->value[reg]))
+                if (read_word(w, place, &next->value[reg]))
                         next->valid |= BIT(reg);
                 else
                         next->valid &= ~BIT(reg);
@@ -350,12 +355,27 @@ static bool finish_without_cfi(struct walk *w) {
         return finish(w, REC_STACK_NO_CFI);
 }
 
+/* Does the rest of the function, from the return address on, only leave it? So ends _init, which has no
+ * CFI. */
+static bool try_epilogue(struct walk *w) {
+        struct registers next = w->regs;
+        size_t bytes;
+        const uint8_t *code = code_here(w, &bytes);
+
+        if (!code || !x86_run_epilogue(code, bytes, &w->memory, &next) ||
+            !is_return_address(w, next.value[DWARF_RIP], false))
+                return false;
+
+        w->regs = next;
+        return true;
+}
+
 static bool step_without_cfi(struct walk *w) {
         const uint8_t *code = code_at(&w->here, w->regs.value[DWARF_RIP], X86_SIGRETURN_BYTES);
 
         if (code && x86_is_sigreturn(code, X86_SIGRETURN_BYTES))
                 return step_signal_frame(w);
-        if (w->interrupted && try_leaf(w))
+        if (w->interrupted ? try_leaf(w) : try_epilogue(w))
                 return enter_caller(w, REC_HOW_LEAF);
         if (try_frame_pointer(w))
                 return enter_caller(w, REC_HOW_FRAME_POINTER);
