@@ -560,7 +560,7 @@ int worker_link_name(struct worker_link *link, int recording_fd, uint64_t deadli
 }
 
 int worker_link_report(struct worker_link *link, int recording_fd, uint64_t deadline_ns, char **ret) {
-        void *text;
+        void *text = NULL;
         size_t bytes;
         int r;
 

@@ -24,10 +24,10 @@ typedef int (*worker_file_fn)(void *userdata, uint32_t module, enum worker_role 
                               char path[static WORKER_PATH_MAX]);
 
 struct worker_options {
-        const char *path;               /* of the executable; NULL: beside /proc/self/exe, else the installed one */
-        uid_t uid;                      /* to become when the parent is root; gid likewise */
+        const char *path; /* of the executable; NULL: beside /proc/self/exe, else the installed one */
+        uid_t uid; /* to become when the parent is root; gid likewise */
         gid_t gid;
-        int nice;                       /* 0..19 */
+        int nice; /* 0..19 */
 };
 
 /* Starts one; it has said WORKER_READY (its sandbox is up) when this returns.
@@ -55,5 +55,6 @@ int worker_link_stack(struct worker_link *link, uint32_t sample, uint32_t space,
 /* Asking. *ret is malloc()ed: a layer for recording_writer_layer(), or JSON text with a NUL behind it.
  * The worker's own error, or -ETIMEDOUT, -EPROTO. */
 int worker_link_finish(struct worker_link *link, uint64_t deadline_ns, void **ret, size_t *ret_bytes);
-int worker_link_name(struct worker_link *link, int recording_fd, uint64_t deadline_ns, void **ret, size_t *ret_bytes);
+int worker_link_name(struct worker_link *link, int recording_fd, uint64_t deadline_ns, void **ret,
+                     size_t *ret_bytes);
 int worker_link_report(struct worker_link *link, int recording_fd, uint64_t deadline_ns, char **ret);

@@ -29,94 +29,94 @@ enum {
         WORKER_FD = 3,
         WORKER_FILES_FD = 4,
         WORKER_PATH_MAX = 4096,
-        WORKER_MESSAGE_MAX = STACK_COPY_MAX + 8192,     /* below the default net.core.wmem_max */
+        WORKER_MESSAGE_MAX = STACK_COPY_MAX + 8192, /* below the default net.core.wmem_max */
 };
 
 enum worker_msg_type {
         /* parent → worker */
-        WORKER_MODULE = 1,      /* struct worker_module, path; no reply */
-        WORKER_MAP,             /* struct worker_map */
-        WORKER_SPACE,           /* struct worker_space */
-        WORKER_STACK,           /* struct worker_stack, stack bytes */
-        WORKER_FINISH,          /* struct worker_finish → WORKER_LAYER */
-        WORKER_NAME,            /* struct worker_finish + descriptor of a recording → WORKER_LAYER */
-        WORKER_REPORT,          /* header + descriptor of a recording → WORKER_REPORT_DONE */
-        WORKER_FILE_REPLY,      /* struct worker_file_reply [+ descriptor] */
+        WORKER_MODULE = 1, /* struct worker_module, path; no reply */
+        WORKER_MAP, /* struct worker_map */
+        WORKER_SPACE, /* struct worker_space */
+        WORKER_STACK, /* struct worker_stack, stack bytes */
+        WORKER_FINISH, /* struct worker_finish → WORKER_LAYER */
+        WORKER_NAME, /* struct worker_finish + descriptor of a recording → WORKER_LAYER */
+        WORKER_REPORT, /* header + descriptor of a recording → WORKER_REPORT_DONE */
+        WORKER_FILE_REPLY, /* struct worker_file_reply [+ descriptor] */
         /* worker → parent */
-        WORKER_READY = 100,     /* header: sandbox is up */
-        WORKER_FILE_WANTED,     /* struct worker_file_wanted, name */
-        WORKER_LAYER,           /* struct worker_done [+ sealed memfd] */
-        WORKER_REPORT_DONE,     /* struct worker_done [+ sealed memfd: JSON text] */
+        WORKER_READY = 100, /* header: sandbox is up */
+        WORKER_FILE_WANTED, /* struct worker_file_wanted, name */
+        WORKER_LAYER, /* struct worker_done [+ sealed memfd] */
+        WORKER_REPORT_DONE, /* struct worker_done [+ sealed memfd: JSON text] */
 };
 
 struct worker_head {
         uint32_t type;
-        uint32_t bytes;         /* of the whole message */
+        uint32_t bytes; /* of the whole message */
 };
 
 struct worker_module {
         struct worker_head head;
-        uint32_t module;        /* the parent's index in REC_MODULES; announced in order from 0 */
-        uint32_t kind;          /* enum rec_module_kind */
+        uint32_t module; /* the parent's index in REC_MODULES; announced in order from 0 */
+        uint32_t kind; /* enum rec_module_kind */
         uint8_t build_id[20];
         uint32_t build_id_bytes;
-        uint32_t path_bytes;    /* with the NUL; path follows */
+        uint32_t path_bytes; /* with the NUL; path follows */
         uint32_t reserved;
 };
 
-struct worker_map {             /* overlays what was mapped there before in this space */
+struct worker_map { /* overlays what was mapped there before in this space */
         struct worker_head head;
         uint32_t space, module;
         uint64_t start, end, file_offset;
 };
 
-struct worker_space {           /* a new address space: exec (from REC_NONE: empty) or fork (a copy) */
+struct worker_space { /* a new address space: exec (from REC_NONE: empty) or fork (a copy) */
         struct worker_head head;
         uint32_t space, from;
 };
 
 struct worker_stack {
         struct worker_head head;
-        uint32_t sample;        /* the parent's index in REC_SAMPLES */
+        uint32_t sample; /* the parent's index in REC_SAMPLES */
         uint32_t space;
-        uint32_t flags;         /* enum sample_flags */
-        uint32_t stack_bytes;   /* follow; copied from regs[DWARF_RSP] */
+        uint32_t flags; /* enum sample_flags */
+        uint32_t stack_bytes; /* follow; copied from regs[DWARF_RSP] */
         uint64_t regs[REG_COUNT];
 };
 
 struct worker_finish {
         struct worker_head head;
-        uint32_t flags;         /* reserved, 0 */
+        uint32_t flags; /* reserved, 0 */
         uint32_t reserved;
 };
 
 enum worker_role {
-        WORKER_ROLE_FILE,       /* the mapped file of the module */
-        WORKER_ROLE_DEBUG_BESIDE,   /* NAME.dbg, NAME.debug beside it: `name` is the suffix */
+        WORKER_ROLE_FILE, /* the mapped file of the module */
+        WORKER_ROLE_DEBUG_BESIDE, /* NAME.dbg, NAME.debug beside it: `name` is the suffix */
         WORKER_ROLE_DEBUG_LINK, /* `name` from .gnu_debuglink: its directory, .debug/, /usr/lib/debug/DIR; `attempt` counts */
         WORKER_ROLE_DEBUG_BUILD_ID, /* DIR/.build-id/xx/yyyy.debug of the module's build-id in DIR number `attempt`:
                                        the user's --debug-dir first, then /usr/lib/debug */
-        WORKER_ROLE_DEBUG_CACHE,    /* <debuginfod cache `attempt`>/<build-id>/debuginfo */
+        WORKER_ROLE_DEBUG_CACHE, /* <debuginfod cache `attempt`>/<build-id>/debuginfo */
         WORKER_ROLE_MAX,
 };
 
 struct worker_file_wanted {
         struct worker_head head;
         uint32_t module;
-        uint32_t role;          /* enum worker_role */
-        uint32_t attempt;       /* from 0 until the reply is -ENXIO: no such further place */
-        uint32_t name_bytes;    /* with the NUL, 0: no name */
+        uint32_t role; /* enum worker_role */
+        uint32_t attempt; /* from 0 until the reply is -ENXIO: no such further place */
+        uint32_t name_bytes; /* with the NUL, 0: no name */
 };
 
 struct worker_file_reply {
         struct worker_head head;
-        int32_t error;          /* 0 and a descriptor (read-only, regular file), or negative errno: -ENOENT not
+        int32_t error; /* 0 and a descriptor (read-only, regular file), or negative errno: -ENOENT not
                                    there, -ENXIO no further attempts */
-        uint32_t path_bytes;    /* with the NUL; what was opened, for the ledger; follows */
+        uint32_t path_bytes; /* with the NUL; what was opened, for the ledger; follows */
 };
 
 struct worker_done {
         struct worker_head head;
-        int32_t error;          /* 0 and a descriptor, or negative errno */
+        int32_t error; /* 0 and a descriptor, or negative errno */
         uint32_t reserved;
 };

@@ -23,8 +23,8 @@ typedef int (*debug_file_ask_fn)(void *userdata, enum worker_role role, uint32_t
                                  int *ret_fd, char path[static WORKER_PATH_MAX]);
 
 enum {
-        DEBUG_FILE_ATTEMPTS_MAX = 32,           /* of one role and name */
-        DEBUG_FILE_LINK_MAX = 255,              /* a file name */
+        DEBUG_FILE_ATTEMPTS_MAX = 32, /* of one role and name */
+        DEBUG_FILE_LINK_MAX = 255, /* a file name */
 };
 
 /*
@@ -38,8 +38,8 @@ enum {
  * -ESTALE    some, but all of them of another build
  * -ENOMEM
  */
-int debug_file_find(const struct elf_image *image, debug_file_ask_fn ask, void *userdata, struct elf_image **ret,
-                    char path[static WORKER_PATH_MAX]);
+int debug_file_find(const struct elf_image *image, debug_file_ask_fn ask, void *userdata,
+                    struct elf_image **ret, char path[static WORKER_PATH_MAX]);
 
 /*
  * The name in .gnu_debuglink and the CRC of the file it stands for. The name is a file name, never a path:

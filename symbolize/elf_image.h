@@ -16,17 +16,17 @@
  */
 struct elf_image;
 
-struct elf_segment {            /* PT_LOAD */
+struct elf_segment { /* PT_LOAD */
         uint64_t vaddr, offset, file_bytes, memory_bytes;
         bool executable, writable;
 };
 
 struct elf_section {
-        const char *name;       /* inside the image */
-        uint32_t type;          /* SHT_* */
+        const char *name; /* inside the image */
+        uint32_t type; /* SHT_* */
         uint64_t flags, vaddr, offset, entry_bytes;
         uint32_t link;
-        const uint8_t *data;    /* NULL for SHT_NOBITS; as stored: SHF_COMPRESSED is not inflated here */
+        const uint8_t *data; /* NULL for SHT_NOBITS; as stored: SHF_COMPRESSED is not inflated here */
         size_t bytes;
 };
 
@@ -43,7 +43,7 @@ unsigned elf_image_sections(const struct elf_image *image, const struct elf_sect
 const struct elf_section *elf_image_section(const struct elf_image *image, const char *name);
 /* -ENODATA: none. From PT_NOTE or SHT_NOTE. */
 int elf_image_build_id(const struct elf_image *image, struct build_id *ret);
-bool elf_image_is_pie(const struct elf_image *image);           /* ET_DYN */
+bool elf_image_is_pie(const struct elf_image *image); /* ET_DYN */
 /* File offset ↔ virtual address, through the PT_LOAD that holds it (never by .text's delta, SY-10).
  * -ENXIO: in none. */
 int elf_image_vaddr(const struct elf_image *image, uint64_t file_offset, uint64_t *ret);

@@ -26,5 +26,5 @@ struct file_source *file_source_free(struct file_source *s);
 DEFINE_CLEANUP(struct file_source *, file_source_free);
 
 /* A worker_file_fn: hand it to worker_link_new() with the source as its userdata. */
-int file_source_open(void *source, uint32_t module, enum worker_role role, uint32_t attempt, const char *name,
-                     int *ret_fd, char path[static WORKER_PATH_MAX]);
+int file_source_open(void *source, uint32_t module, enum worker_role role, uint32_t attempt,
+                     const char *name, int *ret_fd, char path[static WORKER_PATH_MAX]);

@@ -17,8 +17,8 @@ struct name_module;
 
 struct name_module_options {
         enum rec_module_kind kind;
-        struct build_id build_id;       /* as recorded when it was mapped; none: unknown */
-        bool elsewhere;                 /* files are found by name long after or on another machine: only a build-id
+        struct build_id build_id; /* as recorded when it was mapped; none: unknown */
+        bool elsewhere; /* files are found by name long after or on another machine: only a build-id
                                            tells that they are the recorded ones */
 };
 
@@ -33,10 +33,10 @@ const struct elf_image *name_module_image(const struct name_module *m);
 const struct elf_image *name_module_debug(const struct name_module *m);
 
 struct name {
-        const char *text;               /* demangled; NULL: none. Valid until the next name_find() of the module */
+        const char *text; /* demangled; NULL: none. Valid until the next name_find() of the module */
         enum rec_source source;
-        enum rec_reason reason;         /* when there is no text */
-        uint64_t displacement;          /* from the symbol's start, in bytes */
+        enum rec_reason reason; /* when there is no text */
+        uint64_t displacement; /* from the symbol's start, in bytes */
 };
 
 /* offset: in the file. -ENOMEM. */

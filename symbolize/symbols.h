@@ -15,9 +15,9 @@
 struct symbols;
 
 struct symbol {
-        const char *name;               /* raw (mangled), inside the image; valid as long as it is */
+        const char *name; /* raw (mangled), inside the image; valid as long as it is */
         uint64_t vaddr, bytes;
-        enum rec_source source;         /* SYMTAB or DYNSYM */
+        enum rec_source source; /* SYMTAB or DYNSYM */
 };
 
 /* image is borrowed and must outlive the table. No symbols at all: an empty table. -ENOMEM, -EBADMSG. */

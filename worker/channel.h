@@ -31,5 +31,5 @@ int channel_receive(struct channel *c, const struct worker_head **ret, int *ret_
 int channel_send(struct channel *c, const struct worker_head *message, int fd);
 /* Asks the parent for a file and waits; answers as debug_file_ask_fn. The message received before stays.
  * -EBADMSG, -ENOTCONN: the parent is broken or gone. */
-int channel_ask_file(struct channel *c, uint32_t module, enum worker_role role, uint32_t attempt, const char *name,
-                     int *ret_fd, char path[static WORKER_PATH_MAX]);
+int channel_ask_file(struct channel *c, uint32_t module, enum worker_role role, uint32_t attempt,
+                     const char *name, int *ret_fd, char path[static WORKER_PATH_MAX]);

@@ -7,14 +7,14 @@
 enum { FIRST_MODULES = 64 };
 
 struct slot {
-        struct module module; /* first: modules_get() hands it out */
+        struct module module;
         struct name_module_options options;
         bool loaded;
 };
 
 struct modules {
         struct channel *channel; /* borrowed */
-        struct slot **slots; /* owned, each; stay where they are */
+        struct slot *slots; /* owned */
         uint32_t count, allocated;
 };
 
@@ -36,9 +36,8 @@ struct modules *modules_free(struct modules *m) {
                 return NULL;
 
         for (uint32_t i = 0; i < m->count; i++) {
-                unwind_table_free(m->slots[i]->module.table);
-                name_module_free(m->slots[i]->module.names);
-                free(m->slots[i]);
+                unwind_table_free(m->slots[i].module.table);
+                name_module_free(m->slots[i].module.names);
         }
         free(m->slots);
         free(m);
@@ -50,13 +49,11 @@ uint32_t modules_count(const struct modules *m) {
 }
 
 int modules_add(struct modules *m, const struct name_module_options *options) {
-        struct slot *slot;
-
         if (m->count == MODULES_MAX)
                 return -ERANGE;
         if (m->count == m->allocated) {
                 uint32_t allocated = MAX(m->allocated * 2, (uint32_t) FIRST_MODULES);
-                struct slot **slots = reallocarray(m->slots, allocated, sizeof(*slots));
+                struct slot *slots = reallocarray(m->slots, allocated, sizeof(*slots));
 
                 if (!slots)
                         return -ENOMEM;
@@ -64,11 +61,7 @@ int modules_add(struct modules *m, const struct name_module_options *options) {
                 m->allocated = allocated;
         }
 
-        slot = calloc(1, sizeof(*slot));
-        if (!slot)
-                return -ENOMEM;
-        slot->options = *options;
-        m->slots[m->count++] = slot;
+        m->slots[m->count++] = (struct slot){ .options = *options };
         return 0;
 }
 
@@ -81,7 +74,7 @@ static int ask(void *userdata, enum worker_role role, uint32_t attempt, const ch
 
 /* CFI that is broken is no CFI: the unwinder goes by frame pointers there, and says so. */
 static void load(struct modules *m, uint32_t index) {
-        struct slot *slot = m->slots[index];
+        struct slot *slot = &m->slots[index];
         struct asker asker = { .channel = m->channel, .module = index };
         struct module *module = &slot->module;
 
@@ -94,7 +87,7 @@ static void load(struct modules *m, uint32_t index) {
 }
 
 const struct module *modules_get(struct modules *m, uint32_t index) {
-        if (!m->slots[index]->loaded)
+        if (!m->slots[index].loaded)
                 load(m, index);
-        return &m->slots[index]->module;
+        return &m->slots[index].module;
 }

@@ -15,8 +15,8 @@ struct modules;
 enum { MODULES_MAX = 1 << 20 };
 
 struct module {
-        struct name_module *names;      /* NULL only without memory */
-        struct unwind_table *table;     /* NULL: no file, or broken CFI */
+        struct name_module *names; /* NULL only without memory */
+        struct unwind_table *table; /* NULL: no file, or broken CFI */
 };
 
 /* channel: borrowed. NULL: no memory. */
@@ -27,5 +27,6 @@ DEFINE_CLEANUP(struct modules *, modules_free);
 uint32_t modules_count(const struct modules *m);
 /* The next one, in order. -ERANGE, -ENOMEM. */
 int modules_add(struct modules *m, const struct name_module_options *options);
-/* Opens its files at the first call. index: below modules_count(). Never NULL; valid until modules_free(). */
+/* Opens its files at the first call. index: below modules_count(). Never NULL; valid until the
+ * next modules_add(), what it points at until modules_free(). */
 const struct module *modules_get(struct modules *m, uint32_t index);

@@ -16,4 +16,5 @@ int naming_capture(struct modules *modules, const struct stacks *stacks, void **
 
 /* Later, or on another machine: only what is better than what the recording has. Files are asked for through
  * the channel, and taken by their build-id only. */
-int naming_recording(struct channel *channel, const struct recording *recording, void **ret, size_t *ret_bytes);
+int naming_recording(struct channel *channel, const struct recording *recording, void **ret,
+                     size_t *ret_bytes);

@@ -9,9 +9,9 @@
  * can read what it was handed, compute, and answer.
  */
 struct sandbox_options {
-        uid_t uid;      /* to become, when started as root; never 0 then */
+        uid_t uid; /* to become, when started as root; never 0 then */
         gid_t gid;
-        int nice;       /* 0..19 */
+        int nice; /* 0..19 */
 };
 
 /* There is no way back. -EINVAL: it would stay root. Errors of the system calls and of seccomp_load(3); after

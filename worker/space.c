@@ -52,10 +52,10 @@ static int make_room_for(struct spaces *s, uint32_t number) {
         while (allocated <= number)
                 allocated *= 2;
 
-        lists = reallocarray(s->lists, allocated, sizeof(*lists));
+        lists = reallocarray(s->lists, allocated, sizeof(struct list *));
         if (!lists)
                 return -ENOMEM;
-        memset(lists + s->allocated, 0, (allocated - s->allocated) * sizeof(*lists));
+        memset(lists + s->allocated, 0, (allocated - s->allocated) * sizeof(struct list *));
         s->lists = lists;
         s->allocated = allocated;
         return 0;

@@ -12,18 +12,18 @@
 struct spaces;
 
 enum {
-        SPACES_MAX = 1 << 20,           /* numbers are below this */
-        SPACE_MAPPINGS_MAX = 65536,     /* of one space: vm.max_map_count */
+        SPACES_MAX = 1 << 20, /* numbers are below this */
+        SPACE_MAPPINGS_MAX = 65536, /* of one space: vm.max_map_count */
 };
 
 struct space_mapping {
         uint64_t start, end;
-        uint64_t offset;                /* in the file, of `start` */
+        uint64_t offset; /* in the file, of `start` */
         uint32_t module;
         uint32_t reserved;
 };
 
-struct spaces *spaces_new(void);        /* NULL: no memory */
+struct spaces *spaces_new(void); /* NULL: no memory */
 struct spaces *spaces_free(struct spaces *s);
 DEFINE_CLEANUP(struct spaces *, spaces_free);
 

@@ -11,12 +11,13 @@
 /* The stacks of a capture as they are recorded: equal frames are one, equal stacks are one. */
 struct stacks;
 
-struct stacks *stacks_new(void);        /* NULL: no memory */
+struct stacks *stacks_new(void); /* NULL: no memory */
 struct stacks *stacks_free(struct stacks *s);
 DEFINE_CLEANUP(struct stacks *, stacks_free);
 
 /* The stack of a sample, innermost frame first; end: enum rec_stack_end. -ENOMEM, -EFBIG. */
-int stacks_add(struct stacks *s, uint32_t sample, const struct unwind_frame *frames, size_t count, uint32_t end);
+int stacks_add(struct stacks *s, uint32_t sample, const struct unwind_frame *frames, size_t count,
+               uint32_t end);
 
 uint32_t stacks_frames(const struct stacks *s, const struct rec_frame **ret);
 /* Adds the sections FRAMES, STACKS, STACK_FRAMES, SAMPLE_STACKS. */
