@@ -41,3 +41,9 @@ else
 	@scripts/try-unit $(O) "$(UNIT)" $(OPTIONS)
 endif
 .PHONY: try
+
+# make bench: what profiling costs; BENCH=arming for one row.
+bench: deps-check
+	@$(MAKE) --no-print-directory -s all
+	@BUILD=$(O) tests/bench/run $(BENCH)
+.PHONY: bench
