@@ -19,7 +19,8 @@
  */
 struct file_source;
 
-/* recording is borrowed and must outlive the source. debug_dirs: copied. -ENOMEM. */
+/* recording is borrowed and must outlive the source. debug_dirs: copied; what is no directory is left
+ * out. -ENOMEM. */
 int file_source_new(const struct recording *recording, const char *const *debug_dirs, size_t n_debug_dirs,
                     struct file_source **ret);
 struct file_source *file_source_free(struct file_source *s);

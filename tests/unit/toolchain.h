@@ -29,19 +29,19 @@ static inline int toolchain_spawn(char *const *arguments) {
         return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -1;
 }
 
-/* Words separated by single spaces; "@" at the beginning of a word stands for the directory. 0, or -1. */
+/* Words separated by single spaces; an "@" in a word stands for the directory. 0, or -1. */
 static inline _unused_ int toolchain_run(const struct toolchain *t, const char *command) {
         char words[24][PATH_MAX], *arguments[25] = {};
         size_t n = 0;
 
         for (const char *p = command; *p && n < ARRAY_SIZE(words); n++) {
-                size_t length = strcspn(p, " ");
+                int length = (int) strcspn(p, " "), before = (int) strcspn(p, "@");
 
-                if (*p == '@')
-                        (void) snprintf(words[n], sizeof(words[n]), "%s/%.*s", t->dir, (int) length - 1,
-                                        p + 1);
+                if (before < length)
+                        (void) snprintf(words[n], sizeof(words[n]), "%.*s%s/%.*s", before, p, t->dir,
+                                        length - before - 1, p + before + 1);
                 else
-                        (void) snprintf(words[n], sizeof(words[n]), "%.*s", (int) length, p);
+                        (void) snprintf(words[n], sizeof(words[n]), "%.*s", length, p);
                 arguments[n] = words[n];
                 p += length + (p[length] == ' ');
         }
