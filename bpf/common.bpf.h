@@ -23,8 +23,8 @@ const volatile __u32 use_fallbacks;
 struct probe_facts facts;
 struct control controls[SESSION_MAX];
 struct session_stat stats[SESSION_MAX];
-struct cpu_counters cpu_counters[CPU_SLOTS];
 struct path_counts path_counts[SESSION_MAX][PROGRAM_MAX];
+__u64 members_epoch; /* raised with every change of `members` */
 __u64 wait_period_ns; /* blocked time that one EVENT_WAIT stands for */
 
 struct {
@@ -38,6 +38,11 @@ struct {
         __type(value, struct member);
         __uint(max_entries, MEMBERS_MAX);
 } members SEC(".maps");
+
+/* After a change: what CPUs remember of the last process may not be true any more. */
+static __always_inline void members_changed(void) {
+        __sync_fetch_and_add(&members_epoch, 1);
+}
 
 static __always_inline struct member *member_of(__u32 host_tgid) {
         return bpf_map_lookup_elem(&members, &host_tgid);
@@ -122,6 +127,18 @@ static __always_inline bool read_saved_regs(struct task_struct *task, struct sav
 /* Is the current thread in a call of the ia32 table? Only while it is in the kernel for a call. */
 static __always_inline __u32 call_table(struct task_struct *task) {
         return BPF_CORE_READ(task, thread_info.status) & TS_COMPAT ? SYSCALL_IA32 : 0;
+}
+
+/* The same of the current thread, cheaper where the kernel gives its task with its type. */
+static __always_inline __u32 current_call_table(void) {
+        struct task_struct *task;
+
+        if (!use_fallbacks &&
+            bpf_core_enum_value_exists(enum bpf_func_id___late, BPF_FUNC_get_current_task_btf___late)) {
+                task = (struct task_struct *) bpf_get_current_task_btf();
+                return task->thread_info.status & TS_COMPAT ? SYSCALL_IA32 : 0;
+        }
+        return call_table((struct task_struct *) bpf_get_current_task());
 }
 
 /* The call that a thread is in, by the orig_ax of its saved registers: the entry code puts −1 there for

@@ -12,12 +12,12 @@ enum {
         MEMBERS_MAX = 32768, /* processes of all sessions alive at once */
         THREADS_MAX = 32768,
         CGROUPS_MAX = 4096, /* cgroups of armed units, their children included */
-        CALL_KEYS_MAX = 16384, /* one per CPU each: 24 bytes × CPUs */
+        CALL_KEYS_MAX = 16384,
+        CALL_SLOTS = 256, /* counters that a CPU keeps at hand; a power of two */
         WAIT_KEYS_MAX = 32768,
         DIR_KEYS_MAX = 8192,
         DIR_TEXT_MAX = 56, /* of two path components; longer ones are cut */
         ARGUMENTS_MAX = 1024, /* of a command line that is kept */
-        CPU_SLOTS = 128, /* counters per CPU; more CPUs share slots, which only costs time */
         PATHS_FIRST = 64, /* per program and kind: all of the first so many are told, */
         PATHS_THEN_EVERY = 256, /* then every so many-th */
 };
@@ -81,12 +81,25 @@ struct path_counts {
         __u32 count[PATH_KIND_MAX + 5]; /* 16: a power of two spares a multiplication */
 };
 
-/* Counters that every call touches, apart per CPU. */
-struct cpu_counters {
-        __u64 calls[SESSION_MAX];
+/* A counter of one CPU on its way into the map `calls`. */
+struct call_slot {
+        struct call_key key;
+        struct call_value value; /* count 0: free */
+};
+
+/*
+ * What a CPU keeps for itself, so that counting a call takes neither a hash nor an atomic instruction. Value
+ * of an array map with an element per CPU, seen by the probe as memory.
+ */
+struct cpu_state {
+        __u64 epoch; /* of what is remembered of the last process */
+        __u32 host_tgid;
+        __u16 session; /* SESSION_MAX: no member */
+        __u16 program;
         __u64 tick; /* jiffies of time_ns: a clock that is right to a tick, for 2 ns */
         __u64 time_ns;
-        __u64 reserved[6]; /* whole cache lines */
+        __u64 calls[SESSION_MAX];
+        struct call_slot slots[CALL_SLOTS];
 };
 
 /* What the program find_facts, run once in the daemon itself, finds out about the machine. */
@@ -103,4 +116,5 @@ _Static_assert(sizeof(struct program_key) == 16, "layout");
 _Static_assert(sizeof(struct thread_state) == 96, "layout");
 _Static_assert(sizeof(struct dir_key) == 64, "layout");
 _Static_assert(sizeof(struct path_counts) == 64, "layout");
-_Static_assert(sizeof(struct cpu_counters) == 192, "layout");
+_Static_assert(sizeof(struct call_slot) == 32, "layout");
+_Static_assert(sizeof(struct cpu_state) == 32 + 8 * SESSION_MAX + 32 * CALL_SLOTS, "layout");

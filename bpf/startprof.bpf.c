@@ -75,6 +75,13 @@ int tick(struct saved_regs *interrupted) {
         return on_tick(interrupted);
 }
 
+/* Run by the probe on each CPU when a session has ended, with the session as its argument: moves the counters
+ * that the CPU has at hand into the map. */
+SEC("raw_tp/sys_enter")
+int flush_calls(struct bpf_raw_tracepoint_args *context) {
+        return flush_session(context->args[0]);
+}
+
 /* Run once by BPF_PROG_TEST_RUN, which raw tracepoint programs have from 5.10 on (1b4d60ec162f), so in the
  * daemon: which pid namespace is it in, and what does this kernel have? */
 SEC("raw_tp/sys_enter")

@@ -9,12 +9,21 @@
 
 #include "bpf/common.bpf.h"
 
+/* Sums; counts are added when a slot of a CPU is needed for another key, and at the end. */
 struct {
-        __uint(type, BPF_MAP_TYPE_PERCPU_HASH);
+        __uint(type, BPF_MAP_TYPE_HASH);
         __type(key, struct call_key);
         __type(value, struct call_value);
         __uint(max_entries, CALL_KEYS_MAX);
 } calls SEC(".maps");
+
+struct {
+        __uint(type, BPF_MAP_TYPE_ARRAY);
+        __uint(map_flags, BPF_F_MMAPABLE);
+        __type(key, __u32);
+        __type(value, struct cpu_state);
+        __uint(max_entries, 1); /* the probe sets the number of CPUs */
+} cpu_states SEC(".maps");
 
 struct {
         __uint(type, BPF_MAP_TYPE_HASH);
@@ -196,7 +205,7 @@ static __always_inline bool has_ready(const char *text, __u32 size) {
 
 /* The time to a tick, which is good enough to stamp the last call of many. (The helper for the coarse clock
  * is not for tracing programs.) */
-static __always_inline __u64 rough_time(struct cpu_counters *cpu) {
+static __always_inline __u64 rough_time(struct cpu_state *cpu) {
         __u64 tick = bpf_jiffies64();
 
         if (cpu->tick != tick) {
@@ -206,27 +215,51 @@ static __always_inline __u64 rough_time(struct cpu_counters *cpu) {
         return cpu->time_ns;
 }
 
-static __always_inline void count_call(const struct member *member, __u32 nr, __u16 error,
-                                       struct cpu_counters *cpu) {
-        struct call_key key = {
-                .program = member->program,
-                .syscall = nr,
-                .error = error,
-                .session = member->session,
-        };
-        struct call_value *value = bpf_map_lookup_elem(&calls, &key), first = {};
+/* The slot where a CPU keeps the counter of this key, if it does. */
+static __always_inline __u32 slot_of(__u64 key) {
+        return (key * 0x9e3779b97f4a7c15ULL) >> 56 & (CALL_SLOTS - 1);
+}
 
-        if (value) {
-                value->count++;
-                if (value->first_ns == 0)
-                        value->first_ns = bpf_ktime_get_ns();
-                value->last_ns = rough_time(cpu);
-        } else {
-                first.count = 1;
-                first.first_ns = first.last_ns = bpf_ktime_get_ns();
-                if (bpf_map_update_elem(&calls, &key, &first, BPF_NOEXIST) < 0)
-                        count_lost(member->session, LOSS_CALL_KEYS);
+/* Moves the counter of a slot into the map. */
+static __always_inline void flush_slot(struct call_slot *slot) {
+        struct call_value *sum = bpf_map_lookup_elem(&calls, &slot->key);
+
+        if (!sum) {
+                if (bpf_map_update_elem(&calls, &slot->key, &slot->value, BPF_NOEXIST) < 0) {
+                        /* Another CPU was first, or the map is full. */
+                        sum = bpf_map_lookup_elem(&calls, &slot->key);
+                        if (!sum)
+                                count_lost(slot->key.session, LOSS_CALL_KEYS);
+                }
         }
+        if (sum) {
+                __sync_fetch_and_add(&sum->count, slot->value.count);
+                if (slot->value.first_ns < sum->first_ns)
+                        sum->first_ns = slot->value.first_ns;
+                if (slot->value.last_ns > sum->last_ns)
+                        sum->last_ns = slot->value.last_ns;
+        }
+        slot->value.count = 0;
+}
+
+static __always_inline void count_call(struct cpu_state *cpu, __u32 session, __u32 program, __u32 nr,
+                                       __u16 error) {
+        union {
+                struct call_key key;
+                __u64 number;
+        } key = { .key = { .program = program, .syscall = nr, .error = error, .session = session } };
+        struct call_slot *slot = &cpu->slots[slot_of(key.number)];
+
+        if (*(__u64 *) &slot->key == key.number && slot->value.count != 0) {
+                slot->value.count++;
+                slot->value.last_ns = rough_time(cpu);
+                return;
+        }
+        if (slot->value.count != 0)
+                flush_slot(slot);
+        slot->key = key.key;
+        slot->value.count = 1;
+        slot->value.first_ns = slot->value.last_ns = bpf_ktime_get_ns();
 }
 
 static __always_inline struct path_scratch *get_path_scratch(void) {
@@ -347,13 +380,13 @@ __noinline int handle_path(__u32 kind, __u32 argument) {
         return 0;
 }
 
-static __always_inline void on_path(const struct member *member, const struct pt_regs *regs, __u32 nr,
+static __always_inline void on_path(__u32 session, __u32 program, const struct pt_regs *regs, __u32 nr,
                                     long result, enum path_kind kind, __u32 argument) {
         struct path_scratch *scratch = get_path_scratch();
 
         if (!scratch)
                 return;
-        scratch->event.head.session = member->session;
+        scratch->event.head.session = session;
         scratch->event.kind = kind;
         scratch->event.syscall = nr;
         scratch->event.result = result;
@@ -362,35 +395,80 @@ static __always_inline void on_path(const struct member *member, const struct pt
         scratch->arguments[0] = regs->di;
         scratch->arguments[1] = regs->si;
         scratch->arguments[2] = regs->dx;
-        scratch->program = member->program;
+        scratch->program = program;
         handle_path(kind, argument);
 }
 
+/* The last process that made a call on this CPU is likely to make the next one, and most are no members. */
+static __always_inline void remember(struct cpu_state *cpu, __u32 host_tgid) {
+        __u64 epoch =
+                members_epoch; /* read before the look-up: a change in between spoils it for the next call */
+        struct member *member = member_of(host_tgid);
+
+        cpu->host_tgid = host_tgid;
+        cpu->session = member ? member->session : SESSION_MAX;
+        cpu->program = member ? member->program : 0;
+        cpu->epoch = epoch;
+}
+
 static __always_inline int on_syscall_exit(const struct pt_regs *regs, long result) {
-        struct member *member = member_of(bpf_get_current_pid_tgid() >> 32);
-        struct session_stat *stat;
-        struct cpu_counters *cpu;
-        __u32 nr, argument;
+        __u32 host_tgid = bpf_get_current_pid_tgid() >> 32, number = bpf_get_smp_processor_id();
+        struct cpu_state *cpu = bpf_map_lookup_elem(&cpu_states, &number);
+        __u32 nr, argument, session, program;
         enum path_kind kind;
         __u16 error;
 
-        if (!member)
+        if (!cpu)
                 return 0;
-        stat = stat_of(member->session);
-        nr = call_number(regs->orig_ax, call_table((void *) bpf_get_current_task()));
+        if (cpu->host_tgid != host_tgid || cpu->epoch != members_epoch)
+                remember(cpu, host_tgid);
+        session = cpu->session;
+        program = cpu->program;
+        if (session >= SESSION_MAX)
+                return 0;
+        nr = call_number(regs->orig_ax, current_call_table());
         if (nr == SYSCALL_NONE)
                 return 0;
 
         error = error_of(result);
-        cpu = &cpu_counters[bpf_get_smp_processor_id() & (CPU_SLOTS - 1)];
-        count_call(member, nr, error, cpu);
-        __sync_fetch_and_add(&cpu->calls[in_range(member->session)], 1);
+        count_call(cpu, session, program, nr, error);
+        cpu->calls[in_range(session)]++;
 
         kind = classify(nr, error, regs->si, &argument);
         if (kind == PATH_NULL)
                 return 0;
         if (kind == PATH_INOTIFY)
-                __sync_fetch_and_add(&stat->inotify_watches, 1);
-        on_path(member, regs, nr, result, kind, argument);
+                __sync_fetch_and_add(&stat_of(session)->inotify_watches, 1);
+        on_path(session, program, regs, nr, result, kind, argument);
+        return 0;
+}
+
+static __always_inline struct cpu_state *this_cpu(void) {
+        __u32 number = bpf_get_smp_processor_id();
+
+        return bpf_map_lookup_elem(&cpu_states, &number);
+}
+
+/* A function of its own, so that the verifier reads it once and not for each slot. */
+__noinline int flush_if_of_session(__u32 number, __u32 session) {
+        struct cpu_state *cpu = this_cpu();
+        struct call_slot *slot;
+
+        if (!cpu || number >= CALL_SLOTS)
+                return 0;
+        slot = &cpu->slots[number];
+        if (slot->value.count != 0 && slot->key.session == session)
+                flush_slot(slot);
+        return 0;
+}
+
+/* The end of a session: nobody counts for it any more. Run on each CPU in turn. */
+static __always_inline int flush_session(__u32 session) {
+        struct cpu_state *cpu = this_cpu();
+
+        for (int i = 0; i < CALL_SLOTS; i++)
+                flush_if_of_session(i, session);
+        if (cpu)
+                cpu->calls[in_range(session)] = 0;
         return 0;
 }

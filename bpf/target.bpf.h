@@ -169,8 +169,10 @@ static __always_inline bool add_member(struct task_struct *leader, __u32 session
                 .joined_ns = now,
         };
 
-        if (bpf_map_update_elem(&members, &host_tgid, &member, BPF_ANY) == 0)
+        if (bpf_map_update_elem(&members, &host_tgid, &member, BPF_ANY) == 0) {
+                members_changed();
                 return true;
+        }
         count_lost(session, LOSS_PROCESSES);
         return false;
 }
@@ -325,6 +327,7 @@ static __always_inline int on_exec(struct task_struct *task, struct linux_binprm
                                       BPF_CORE_READ(bprm, filename));
         record->event.path_size = n > 0 ? n : 0;
         member->program = program_index(member, record->event.path);
+        members_changed();
 
         fill_head(&record->event.head, EVENT_EXEC, member->session, bpf_ktime_get_ns(), task);
         record->event.program = member->program;
@@ -356,6 +359,7 @@ static __always_inline void on_exit(struct task_struct *task, const struct membe
                 return;
         if (bpf_map_delete_elem(&members, &host_tgid) < 0)
                 return;
+        members_changed();
         event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
         if (!event) {
                 count_lost(session, LOSS_EVENT);

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -53,6 +54,7 @@ struct cpu {
 
 struct probe {
         struct startprof *programs; /* owned skeleton */
+        struct cpu_state *cpu_states; /* owned mapping, one per possible CPU */
         struct bpf_link *hooks[HOOK_MAX]; /* owned, NULL while nothing is armed */
         struct ring_buffer *ring; /* owned */
         int poll_fd; /* owned */
@@ -151,6 +153,22 @@ static uint32_t ring_bytes(unsigned cpus) {
         return bytes;
 }
 
+static size_t cpu_states_bytes(const struct probe *p) {
+        size_t page = (size_t) sysconf(_SC_PAGESIZE);
+
+        return (p->n_cpus * sizeof(struct cpu_state) + page - 1) / page * page;
+}
+
+static int map_cpu_states(struct probe *p) {
+        void *memory = mmap(NULL, cpu_states_bytes(p), PROT_READ, MAP_SHARED,
+                            bpf_map__fd(p->programs->maps.cpu_states), 0);
+
+        if (memory == MAP_FAILED)
+                return -errno;
+        p->cpu_states = memory;
+        return 0;
+}
+
 static int load_programs(struct probe *p) {
         int cpus = libbpf_num_possible_cpus(), r;
 
@@ -164,10 +182,13 @@ static int load_programs(struct probe *p) {
         r = bpf_map__set_max_entries(p->programs->maps.events, ring_bytes(p->n_cpus));
         if (r >= 0)
                 r = bpf_map__set_max_entries(p->programs->maps.sample_slots, p->n_cpus);
-        if (r < 0)
-                return r;
-        r = startprof__load(p->programs);
-        return r < 0 ? r : find_facts(p);
+        if (r >= 0)
+                r = bpf_map__set_max_entries(p->programs->maps.cpu_states, p->n_cpus);
+        if (r >= 0)
+                r = startprof__load(p->programs);
+        if (r >= 0)
+                r = find_facts(p);
+        return r < 0 ? r : map_cpu_states(p);
 }
 
 /* ---- perf events ---- */
@@ -381,6 +402,8 @@ struct probe *probe_free(struct probe *p) {
                 detach(p);
         ring_buffer__free(p->ring);
         fd_close(p->poll_fd);
+        if (p->cpu_states)
+                munmap(p->cpu_states, cpu_states_bytes(p));
         for (unsigned i = 0; p->cpus && i < p->n_cpus; i++) {
                 perf_ring_free(p->cpus[i].mappings);
                 fd_close(p->cpus[i].clock_fd);
@@ -497,8 +520,6 @@ static int reset_session(struct probe *p, uint32_t session, const struct target 
         memset(&shared->controls[session], 0, sizeof(shared->controls[session]));
         memset(&shared->stats[session], 0, sizeof(shared->stats[session]));
         memset(shared->path_counts[session], 0, sizeof(shared->path_counts[session]));
-        for (unsigned i = 0; i < CPU_SLOTS; i++)
-                shared->cpu_counters[i].calls[session] = 0;
 
         /* The matching compares whole buffers: nothing may lie behind the end of the path. */
         shared->controls[session].target = *target;
@@ -595,6 +616,19 @@ static bool dir_of_session(const void *key, const void *value, void *userdata) {
         return ((const struct dir_key *) key)->session == *(uint32_t *) userdata;
 }
 
+/* Every CPU adds the counters that it has at hand. No member is left, so none of these changes meanwhile. */
+static void flush_calls(struct probe *p, uint32_t session) {
+        uint64_t context[1] = { session };
+
+        for (unsigned i = 0; i < p->n_cpus; i++) {
+                LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = context, .ctx_size_in = sizeof(context),
+                            .flags = BPF_F_TEST_RUN_ON_CPU, .cpu = i);
+
+                /* An offline CPU (ENXIO) has nothing that is worth waiting for. */
+                (void) bpf_prog_test_run_opts(bpf_program__fd(p->programs->progs.flush_calls), &options);
+        }
+}
+
 void probe_disarm(struct probe *p, uint32_t session) {
         struct member member;
         uint32_t id;
@@ -604,6 +638,7 @@ void probe_disarm(struct probe *p, uint32_t session) {
         __atomic_store_n(&p->programs->bss->controls[session].armed_ns, 0, __ATOMIC_RELEASE);
         each_entry(p->programs->maps.cgroups, cgroup_of_session, &id, &session);
         each_entry(p->programs->maps.members, member_of_session, &member, &session);
+        __atomic_add_fetch(&p->programs->bss->members_epoch, 1, __ATOMIC_RELEASE);
         p->armed &= ~(1U << session);
         if (p->armed == 0)
                 detach(p);
@@ -614,6 +649,7 @@ void probe_release(struct probe *p, uint32_t session) {
         struct wait_value wait;
         struct member member;
         uint32_t program;
+        struct call_value call;
         uint64_t count;
 
         if (!(p->used & 1U << session))
@@ -625,26 +661,19 @@ void probe_release(struct probe *p, uint32_t session) {
         each_entry(p->programs->maps.programs, program_of_session, &program, &session);
         each_entry(p->programs->maps.waits, wait_of_session, &wait, &session);
         each_entry(p->programs->maps.dirs, dir_of_session, &count, &session);
-        {
-                _cleanup_free_ struct call_value *calls = calloc(p->n_cpus, sizeof(*calls));
-
-                if (calls)
-                        each_entry(p->programs->maps.calls, call_of_session, calls, &session);
-        }
+        flush_calls(p, session);
+        each_entry(p->programs->maps.calls, call_of_session, &call, &session);
         p->used &= ~(1U << session);
 }
 
 void probe_stat(struct probe *p, uint32_t session, struct session_stat *ret) {
-        const struct startprof__bss *shared = p->programs->bss;
-
-        *ret = shared->stats[session];
+        *ret = p->programs->bss->stats[session];
         ret->calls = 0;
-        for (unsigned i = 0; i < CPU_SLOTS; i++)
-                ret->calls += shared->cpu_counters[i].calls[session];
+        for (unsigned i = 0; i < p->n_cpus; i++)
+                ret->calls += p->cpu_states[i].calls[session];
 }
 
 struct reading {
-        struct probe *probe;
         uint32_t session;
         uint64_t end_ns;
         void (*f)(void); /* the caller's function, cast to its type */
@@ -652,32 +681,23 @@ struct reading {
 };
 
 static bool read_call(const void *key, const void *value, void *userdata) {
-        const struct call_value *cpus = value;
         const struct reading *reading = userdata;
-        struct call_value sum = {};
+        struct call_value sum = *(const struct call_value *) value;
 
         if (((const struct call_key *) key)->session != reading->session)
                 return false;
-        for (unsigned i = 0; i < reading->probe->n_cpus; i++) {
-                sum.count += cpus[i].count;
-                if (cpus[i].first_ns && (sum.first_ns == 0 || cpus[i].first_ns < sum.first_ns))
-                        sum.first_ns = cpus[i].first_ns;
-                sum.last_ns = MAX(sum.last_ns, cpus[i].last_ns);
-                sum.last_ns = MAX(sum.last_ns, cpus[i].first_ns);
-        }
+        /* The last one is stamped with a clock that is right to a tick. */
+        sum.last_ns = MAX(sum.last_ns, sum.first_ns);
         ((probe_call_fn) reading->f)(reading->userdata, key, &sum);
         return false;
 }
 
 int probe_read_calls(struct probe *p, uint32_t session, probe_call_fn f, void *userdata) {
-        struct reading reading = {
-                .probe = p, .session = session, .f = (void (*)(void)) f, .userdata = userdata
-        };
-        _cleanup_free_ struct call_value *cpus = calloc(p->n_cpus, sizeof(*cpus));
+        struct reading reading = { .session = session, .f = (void (*)(void)) f, .userdata = userdata };
+        struct call_value call;
 
-        if (!cpus)
-                return -ENOMEM;
-        each_entry(p->programs->maps.calls, read_call, cpus, &reading);
+        flush_calls(p, session);
+        each_entry(p->programs->maps.calls, read_call, &call, &reading);
         return 0;
 }
 
