@@ -52,7 +52,7 @@ int cause_close_find(const struct analysis *a, struct finding *f) {
         _cleanup_(buf_done) struct buf b = BUF_NULL;
         struct storm s = storm_find(a, CALL_CLOSE, EBADF);
 
-        if (s.count < CAUSE_CALLS_MIN || s.count < s.all / 10 * 9 || !begin(a, &s, CALL_CLOSE, f))
+        if (s.count < CAUSE_CALLS_MIN || s.count * 10 < s.all * 9 || !begin(a, &s, CALL_CLOSE, f))
                 return 0;
         f->duration_ns = storm_time(a, &s, CALL_CLOSE, s.count, s.all);
         finding_number(f, "failed_closes", s.count);
@@ -74,7 +74,7 @@ int cause_missing_find(const struct analysis *a, struct finding *f) {
         struct top_dir top[TOP_DIRS_MAX];
         size_t n;
 
-        if (s.count < CAUSE_CALLS_MIN || s.count < s.all / 2 ||
+        if (s.count < CAUSE_CALLS_MIN || s.count * 2 < s.all ||
             cause_found(a, "inotify-watch-storm", s.program) || !begin(a, &s, CALL_LOOKUP, f))
                 return 0;
         f->duration_ns = storm_time(a, &s, CALL_LOOKUP, s.count, s.all);

@@ -191,6 +191,8 @@ static uint32_t find_program(struct description *d, uint32_t exe, uint32_t slot)
 static uint32_t find_process(struct description *d, const char *pid) {
         uint32_t n = COUNT(d->processes, rec_process), wanted = (uint32_t) strtoul(pid, NULL, 10);
 
+        if (streq(pid, "*") && n > 0) /* any one, another each time */
+                return d->line % n;
         for (uint32_t i = 0; i < n; i++)
                 if (ROWS(d->processes, rec_process)[i].pid == wanted)
                         return i;
@@ -202,7 +204,7 @@ static void read_process(struct description *d, const struct words *w, uint32_t 
         uint32_t slot = one_of(d, option(w, "slot", ""), recording_slot_str, REC_SLOT_MAX);
         struct rec_process row = {
                 .pid = pid,
-                .parent_pid = (uint32_t) number(d, w, "parent", 1),
+                .parent_pid = (uint32_t) number(d, w, "parent", 0),
                 .begin_ns = moment(d, w, "begin"),
                 .exec_ns = moment(d, w, "exec"),
                 .end_ns = moment(d, w, "end"),

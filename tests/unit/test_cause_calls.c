@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tests/unit/described.h"
+
+#define START                                                                                               \
+        "start begin=0 until=1s\nprocess 1 begin=0 exec=0 comm=app slot=ExecStart exe=/opt/app/app "        \
+        "args=\"app -R /srv\"\n"
+#define REST(t) "wait 1 connect blocked=" t "\n"
+
+/* ---- fd-close-storm ---- */
+
+static void closing_what_is_not_open_is_a_storm_from_a_thousand(void **state) {
+        _described_ below =
+                describe(START REST("100ms"),
+                         "wait 1 close blocked=900ms\ncall 1 close error=EBADF count=999\n", NULL);
+        _described_ at = describe(START REST("100ms"),
+                                  "wait 1 close blocked=900ms\ncall 1 close error=EBADF count=1000\n", NULL);
+
+        assert_null(finding_of(&below, "fd-close-storm"));
+        assert_cause(at, "fd-close-storm");
+        assert_string_equal(at.analysis->findings[0].advice[0].dropin,
+                            "[Service]\nLimitNOFILE=1024:524288\n");
+}
+
+static void closing_open_files_is_none(void **state) {
+        _described_ d = describe(START REST("100ms"),
+                                 "wait 1 close blocked=900ms\ncall 1 close error=EBADF count=2000\n"
+                                 "call 1 close count=1000\n",
+                                 NULL);
+
+        assert_null(finding_of(&d, "fd-close-storm"));
+}
+
+static void setting_close_on_exec_on_all_counts_too(void **state) {
+        _described_ d = describe(START REST("100ms"),
+                                 "wait 1 fcntl blocked=900ms\ncall 1 fcntl error=EBADF count=20000\n", NULL);
+
+        assert_cause(d, "fd-close-storm");
+}
+
+/* ---- missing-file-storm ---- */
+
+static void missing_files_are_a_storm_from_a_thousand(void **state) {
+        _described_ below =
+                describe(START REST("100ms"),
+                         "wait 1 openat blocked=900ms\ncall 1 openat error=ENOENT count=999\n", NULL);
+        _described_ at = describe(START REST("100ms"),
+                                  "wait 1 openat blocked=900ms\ncall 1 openat error=ENOENT count=600\n"
+                                  "call 1 newfstatat error=ENOENT count=400\n",
+                                  NULL);
+
+        assert_null(finding_of(&below, "missing-file-storm"));
+        assert_cause(at, "missing-file-storm");
+        assert_int_equal(evidence_number(at.analysis->findings, "missing"), 1000);
+}
+
+static void only_the_failing_part_of_the_time_counts(void **state) {
+        _described_ d = describe(START REST("200ms"),
+                                 "wait 1 openat blocked=800ms\ncall 1 openat error=ENOENT count=3000\n"
+                                 "call 1 openat count=1000\n",
+                                 NULL);
+        _described_ mostly_there =
+                describe(START REST("200ms"),
+                         "wait 1 openat blocked=800ms\n"
+                         "call 1 openat error=ENOENT count=3000\ncall 1 openat count=3001\n",
+                         NULL);
+
+        assert_int_equal(finding_of(&d, "missing-file-storm")->duration_ns, 600 * NSEC_PER_MSEC);
+        assert_null(finding_of(&mostly_there, "missing-file-storm"));
+}
+
+/* ---- file-walk ---- */
+
+static void a_recursive_chown_is_a_walk(void **state) {
+        _described_ below = describe(START REST("100ms"),
+                                     "wait 1 fchownat blocked=900ms\ncall 1 fchownat count=999\n"
+                                     "call 1 getdents64 count=50\n",
+                                     NULL);
+        _described_ at = describe(START REST("100ms"),
+                                  "wait 1 fchownat blocked=900ms\ncall 1 fchownat count=1000\n"
+                                  "call 1 getdents64 count=50\n",
+                                  NULL);
+
+        assert_null(finding_of(&below, "file-walk"));
+        assert_cause(at, "file-walk");
+        assert_non_null(strstr(at.analysis->findings[0].summary, "1,000 files owner or mode set"));
+        assert_string_equal(evidence_text(at.analysis->findings, "command"), "app -R /srv");
+}
+
+static void looking_at_files_by_name_is_no_walk(void **state) {
+        _described_ d = describe(START REST("100ms"),
+                                 "wait 1 newfstatat blocked=900ms\ncall 1 newfstatat count=90000\n"
+                                 "call 1 getdents64 count=10\n",
+                                 NULL);
+        _described_ none =
+                describe(START REST("100ms"),
+                         "wait 1 newfstatat blocked=900ms\ncall 1 newfstatat count=90000\n", NULL);
+
+        assert_null(finding_of(&d, "file-walk"));
+        assert_null(finding_of(&none, "file-walk"));
+}
+
+static void one_huge_directory_is_a_walk(void **state) {
+        _described_ d = describe(START REST("100ms"),
+                                 "wait 1 getdents64 blocked=900ms\ncall 1 getdents64 count=1200000\n", NULL);
+
+        assert_cause(d, "file-walk");
+        assert_non_null(strstr(d.analysis->findings[0].summary, "1,200,000 directory reads"));
+}
+
+static void a_watch_storm_is_not_called_a_walk(void **state) {
+        _described_ d =
+                describe(START REST("100ms"),
+                         "wait 1 getdents64 blocked=900ms\ncall 1 getdents64 count=40000\n"
+                         "call 1 inotify_add_watch count=20000\ncall 1 openat error=ENOENT count=2000\n",
+                         NULL);
+
+        assert_cause(d, "inotify-watch-storm");
+        assert_null(finding_of(&d, "file-walk"));
+        assert_null(finding_of(&d, "missing-file-storm"));
+}
+
+/* ---- sync-storm ---- */
+
+static void one_long_sync_is_enough(void **state) {
+        _described_ below = describe(START REST("751ms"),
+                                     "wait 1 sync blocked=249ms longest=249ms\ncall 1 sync count=1\n", NULL);
+        _described_ at = describe(START REST("750ms"),
+                                  "wait 1 sync blocked=250ms longest=250ms\ncall 1 sync count=1\n", NULL);
+
+        assert_cause(below, "none");
+        assert_cause(at, "sync-storm");
+        assert_int_equal(evidence_number(at.analysis->findings, "longest_usec"), 250000);
+}
+
+static void many_fsyncs_are_counted(void **state) {
+        _described_ d = describe(START REST("20ms"),
+                                 "wait 1 fsync blocked=900ms\nwait 1 fdatasync blocked=80ms\n"
+                                 "call 1 fsync count=41203\ncall 1 fdatasync count=7\n",
+                                 NULL);
+
+        assert_cause(d, "sync-storm");
+        assert_int_equal(evidence_number(d.analysis->findings, "syncs"), 41210);
+        assert_int_equal(d.analysis->findings[0].duration_ns, 980 * NSEC_PER_MSEC);
+}
+
+/* ---- call-storm ---- */
+
+static void another_call_is_a_storm_of_its_own(void **state) {
+        _described_ below =
+                describe(START REST("100ms"), "wait 1 mmap blocked=900ms\ncall 1 mmap count=999\n", NULL);
+        _described_ at =
+                describe(START REST("100ms"), "wait 1 mmap blocked=900ms\ncall 1 mmap count=1000\n", NULL);
+
+        assert_cause(below, "none");
+        assert_cause(at, "call-storm");
+        assert_string_equal(evidence_text(at.analysis->findings, "call"), "mmap");
+}
+
+static void idle_calls_are_no_storm(void **state) {
+        _described_ d = describe(START REST("100ms"),
+                                 "wait 1 epoll_wait blocked=900ms\ncall 1 epoll_wait count=100000\n", NULL);
+
+        assert_null(finding_of(&d, "call-storm"));
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(closing_what_is_not_open_is_a_storm_from_a_thousand),
+                cmocka_unit_test(closing_open_files_is_none),
+                cmocka_unit_test(setting_close_on_exec_on_all_counts_too),
+                cmocka_unit_test(missing_files_are_a_storm_from_a_thousand),
+                cmocka_unit_test(only_the_failing_part_of_the_time_counts),
+                cmocka_unit_test(a_recursive_chown_is_a_walk),
+                cmocka_unit_test(looking_at_files_by_name_is_no_walk),
+                cmocka_unit_test(one_huge_directory_is_a_walk),
+                cmocka_unit_test(a_watch_storm_is_not_called_a_walk),
+                cmocka_unit_test(one_long_sync_is_enough),
+                cmocka_unit_test(many_fsyncs_are_counted),
+                cmocka_unit_test(another_call_is_a_storm_of_its_own),
+                cmocka_unit_test(idle_calls_are_no_storm),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
