@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "symbolize/name.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 
 #include "common/fd.h"
 #include "symbolize/demangle.h"
@@ -42,28 +40,13 @@ bool name_source_better(uint32_t a, uint32_t b) {
         return quality(a) > quality(b);
 }
 
-/* The vdso of the kernel that runs, as it is mapped into this very process: a whole ELF file with its section
- * headers at the end. */
-static int running_vdso(struct elf_image **ret) {
-        const Elf64_Ehdr *header = (const Elf64_Ehdr *) getauxval(AT_SYSINFO_EHDR);
-
-        if (!header)
-                return -ENOENT;
-        return elf_image_from_memory(header,
-                                     header->e_shoff + (size_t) header->e_shnum * header->e_shentsize, ret);
-}
-
 static int open_image(struct name_module *m, debug_file_ask_fn ask, void *userdata) {
         _cleanup_close_ int fd = -EBADF;
         char path[WORKER_PATH_MAX];
         int r;
 
         r = ask(userdata, WORKER_ROLE_FILE, 0, "", &fd, path);
-        if (r == 0)
-                return elf_image_new(fd, &m->image);
-        if (m->options.kind == REC_MODULE_VDSO && !m->options.elsewhere)
-                return running_vdso(&m->image);
-        return r;
+        return r < 0 ? r : elf_image_new(fd, &m->image);
 }
 
 static enum rec_reason reason_of(int error) {
