@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,6 +22,7 @@
 
 enum {
         START_TIMEOUT_SEC = 10, /* exec and sandbox take 5 ms, but the machine may be booting */
+        END_TIMEOUT_MSEC = 2000, /* from SIGKILL to its end; a few hundred microseconds otherwise */
         SOCKET_BUFFER = 1 << 20, /* a dozen of the largest stacks, where net.core.wmem_max allows it */
         REPORT_BYTES_MAX = 1 << 20,
         OPTION_MAX = 32,
@@ -413,6 +415,19 @@ int worker_link_new(const struct worker_options *options, worker_file_fn file, v
         return 0;
 }
 
+/* A worker that reads from a hanging file system dies only when that answers: it is not waited for for ever,
+ * but left to be reaped when this process ends. */
+static void end_worker(pid_t pid) {
+        _cleanup_close_ int pidfd = (int) syscall(SYS_pidfd_open, pid, 0);
+        struct pollfd p = { .fd = pidfd, .events = POLLIN };
+
+        kill(pid, SIGKILL);
+        if (pidfd >= 0 && poll(&p, 1, END_TIMEOUT_MSEC) == 0)
+                return;
+        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+                ;
+}
+
 struct worker_link *worker_link_free(struct worker_link *link) {
         if (!link)
                 return NULL;
@@ -420,11 +435,8 @@ struct worker_link *worker_link_free(struct worker_link *link) {
         fd_close(link->fd);
         fd_close(link->files_fd);
         fd_close(link->in_fd);
-        if (link->pid > 0) {
-                kill(link->pid, SIGKILL);
-                while (waitpid(link->pid, NULL, 0) < 0 && errno == EINTR)
-                        ;
-        }
+        if (link->pid > 0)
+                end_worker(link->pid);
         free(link);
         return NULL;
 }
