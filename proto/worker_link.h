@@ -34,7 +34,7 @@ struct worker_options {
  * Errors of posix_spawn(3); -EPROTO: it died or spoke nonsense; -ETIMEDOUT. */
 int worker_link_new(const struct worker_options *options, worker_file_fn file, void *userdata,
                     struct worker_link **ret);
-/* Kills and reaps it if it lives. NULL is fine. */
+/* Kills and reaps it if it lives; one that hangs in the kernel is left after two seconds. NULL is fine. */
 struct worker_link *worker_link_free(struct worker_link *link);
 DEFINE_CLEANUP(struct worker_link *, worker_link_free);
 
