@@ -95,7 +95,7 @@ static bool has_verdict(const struct analysis *a) {
         return false;
 }
 
-/* The share of the program's samples in which `function`'s frame, or what it called, was running. */
+/* No fault by itself: nothing else may explain as much of the start. */
 int cause_cpu_find(const struct analysis *a, struct finding *f) {
         const struct recording *r = a->recording;
         const uint32_t kinds = 1u << PIECE_CPU_USER | 1u << PIECE_FAULT;
@@ -164,12 +164,14 @@ int cause_call_find(const struct analysis *a, struct finding *f) {
                         f->duration_ns += other->duration_ns;
         }
         f->process = row->process;
-        f->stack = hottest_stack(a, program, 0);
+        f->stack = hottest_stack_of_call(a, program, row->syscall);
         syscall_text(&name, row->syscall);
         text_count(&b, count);
         buf_printf(&b, " calls of %s took ", buf_text(&name));
         put_time_and_share(&b, a, f->duration_ns);
         buf_printf(&b, " by %s", process_name(r, row->process));
+        if (stack_function(r, f->stack, &function))
+                buf_printf(&b, " in %s", buf_text(&function));
         finding_summary(f, "call storm: %s", buf_text(&b));
         finding_text(f, "call", buf_text(&name));
         finding_number(f, "calls", count);

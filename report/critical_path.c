@@ -175,10 +175,11 @@ static void explain_children(struct walk *w, const struct window *parent, uint32
                              uint64_t waited_ns) {
         const uint32_t *children;
         size_t n = process_index_children(&w->index, parent->process, &children);
-        _cleanup_free_ uint64_t *lengths = calloc(n * 2 + 1, sizeof(*lengths));
-        uint64_t *parts = lengths + n, cursor = parent->from_ns, covered = 0;
+        _cleanup_free_ uint64_t *lengths = calloc(n + 1, sizeof(*lengths));
+        _cleanup_free_ uint64_t *parts = calloc(n + 1, sizeof(*parts));
+        uint64_t cursor = parent->from_ns, covered = 0;
 
-        if (!lengths) {
+        if (!lengths || !parts) {
                 w->error = -ENOMEM;
                 return;
         }
@@ -240,7 +241,7 @@ static int thread_times_init(const struct walk *w, uint32_t process, uint32_t ti
         const uint32_t *waits;
         size_t n = process_index_waits(&w->index, process, &waits);
         struct thread_times t = {
-                .rows = calloc(n + 1, sizeof(*t.rows)),
+                .rows = calloc(n + 1, sizeof(const struct rec_wait *)),
                 .weights = calloc(n + PART_ROWS, sizeof(*t.weights)),
                 .parts = calloc(n + PART_ROWS, sizeof(*t.parts)),
         };
@@ -497,7 +498,7 @@ static void follow(struct walk *w, uint64_t begin) {
                 uint64_t from = clamp(process_begin(w, p), cursor, w->path.end_ns);
                 uint64_t end = clamp(critical_path_process_end(&w->path, p), from, w->path.end_ns);
                 uint64_t exec = p->exec_ns > 0 ? clamp(p->exec_ns, from, end) : end;
-                uint64_t next = w->path.end_ns, to;
+                uint64_t next, to;
 
                 if (i + 1 < n)
                         next = process_begin(w, w->r->processes + tops[i + 1]);

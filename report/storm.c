@@ -150,17 +150,24 @@ uint64_t storm_time(const struct analysis *a, const struct storm *s, uint32_t cl
 
 /* ---- stacks ---- */
 
-static bool counts_for(const struct analysis *a, const struct rec_sample *s, uint32_t program,
-                       uint32_t classes) {
+struct wanted_stack {
+        uint32_t program; /* REC_NONE: any */
+        uint32_t classes; /* of its call; 0: any sample */
+        uint32_t syscall; /* its call; REC_CALL_NONE: any */
+};
+
+static bool counts_for(const struct analysis *a, const struct rec_sample *s, const struct wanted_stack *w) {
         if (s->stack >= a->recording->n_stacks || a->recording->stacks[s->stack].count == 0)
                 return false;
-        if (program != REC_NONE && process_program(a->recording, s->process) != program)
+        if (w->program != REC_NONE && process_program(a->recording, s->process) != w->program)
                 return false;
-        return classes == 0 ||
-               (s->kind != REC_SAMPLE_CPU_USER && (analysis_classes(a, s->syscall) & classes));
+        if (w->syscall != REC_CALL_NONE)
+                return s->kind != REC_SAMPLE_CPU_USER && s->syscall == w->syscall;
+        return w->classes == 0 ||
+               (s->kind != REC_SAMPLE_CPU_USER && (analysis_classes(a, s->syscall) & w->classes));
 }
 
-uint32_t hottest_stack(const struct analysis *a, uint32_t program, uint32_t classes) {
+static uint32_t most_frequent(const struct analysis *a, const struct wanted_stack *w) {
         const struct recording *r = a->recording;
         _cleanup_free_ uint32_t *counts = calloc((size_t) r->n_stacks + 1, sizeof(*counts));
         uint32_t found = REC_NONE, best = 0;
@@ -172,13 +179,20 @@ uint32_t hottest_stack(const struct analysis *a, uint32_t program, uint32_t clas
                         const struct rec_sample *s = r->samples + i;
                         bool cpu = s->kind == REC_SAMPLE_CPU_USER || s->kind == REC_SAMPLE_CPU_KERNEL;
 
-                        if (cpu == (waits == 0) && counts_for(a, s, program, classes) &&
-                            ++counts[s->stack] > best) {
+                        if (cpu == (waits == 0) && counts_for(a, s, w) && ++counts[s->stack] > best) {
                                 best = counts[s->stack];
                                 found = s->stack;
                         }
                 }
         return found;
+}
+
+uint32_t hottest_stack(const struct analysis *a, uint32_t program, uint32_t classes) {
+        return most_frequent(a, &(struct wanted_stack){ program, classes, REC_CALL_NONE });
+}
+
+uint32_t hottest_stack_of_call(const struct analysis *a, uint32_t program, uint32_t syscall) {
+        return most_frequent(a, &(struct wanted_stack){ program, 0, syscall });
 }
 
 /* Short enough for a sentence. */

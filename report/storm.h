@@ -41,6 +41,7 @@ uint32_t process_program(const struct recording *r, uint32_t process);
 /* The stack that most CPU samples of these calls have; failing that, that most waits have. REC_NONE: there is
  * none. program REC_NONE: any; classes 0: any user sample, too. */
 uint32_t hottest_stack(const struct analysis *a, uint32_t program, uint32_t classes);
+uint32_t hottest_stack_of_call(const struct analysis *a, uint32_t program, uint32_t syscall);
 /* Who makes the call: the short name of the innermost frame that is no wrapper of it. False: no name. */
 bool stack_function(const struct recording *r, uint32_t stack, struct buf *b);
 
