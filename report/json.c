@@ -228,7 +228,7 @@ static json_t *make_processes(struct maker *m, const struct analysis *a) {
                 return list;
         }
         for (uint32_t i = 0; i < r->n_samples; i++)
-                if (r->samples[i].process < r->n_processes)
+                if (r->samples[i].process < r->n_processes && sample_counts(r, r->samples + i))
                         samples[r->samples[i].process]++;
         for (uint32_t i = 0; i < r->n_processes; i++) {
                 const struct rec_process *p = r->processes + i;

@@ -35,6 +35,10 @@ static bool add_stack(const struct recording *r, uint32_t stack, uint32_t count,
         return all_named;
 }
 
+bool sample_counts(const struct recording *r, const struct rec_sample *s) {
+        return s->kind == REC_SAMPLE_CPU_USER || s->kind == REC_SAMPLE_CPU_KERNEL || s->stack < r->n_stacks;
+}
+
 static int by_samples(const void *x, const void *y) {
         const struct module_quality *a = x, *b = y;
 
@@ -47,9 +51,7 @@ int quality_init(const struct recording *r, struct quality *ret) {
         _cleanup_free_ uint32_t *counts = calloc((size_t) r->n_stacks + 1, sizeof(*counts));
         _cleanup_free_ uint64_t *seen = calloc((size_t) r->n_modules + 1, sizeof(*seen));
         struct module_quality *modules = calloc((size_t) r->n_modules + 1, sizeof(*modules));
-        struct quality q = { .samples = r->n_samples,
-                             .lost = r->start->lost[REC_LOST_SAMPLES],
-                             .modules = modules };
+        struct quality q = { .lost = r->start->lost[REC_LOST_SAMPLES], .modules = modules };
         uint64_t frames = 0;
 
         if (!counts || !seen || !modules) {
@@ -58,9 +60,11 @@ int quality_init(const struct recording *r, struct quality *ret) {
         }
         for (uint32_t i = 0; i < r->n_modules; i++)
                 modules[i].module = i;
-        for (uint32_t i = 0; i < r->n_samples; i++)
+        for (uint32_t i = 0; i < r->n_samples; i++) {
+                q.samples += sample_counts(r, r->samples + i);
                 if (r->samples[i].stack < r->n_stacks)
                         counts[r->samples[i].stack]++;
+        }
         for (uint32_t i = 0; i < r->n_stacks; i++) {
                 frames += r->stacks[i].count;
                 if (counts[i] == 0 || frames > FRAMES_MAX)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "proto/recording.h"
 
 /* How much of the answer rests on what was really seen: samples, stacks, names, and for each module why
- * names are missing. Wait samples count, too. */
+ * names are missing. Wait samples count where they have a stack. */
 
 struct module_quality {
         uint32_t module; /* index */
@@ -26,6 +27,9 @@ struct quality {
 #define QUALITY_NULL                                                                                        \
         (struct quality) {                                                                                  \
         }
+
+/* A sample of the CPU, or a wait with its stack: the other waits are sums only. */
+bool sample_counts(const struct recording *r, const struct rec_sample *s);
 
 /* 0, -ENOMEM (*ret untouched). */
 int quality_init(const struct recording *r, struct quality *ret);
