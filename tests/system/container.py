@@ -151,7 +151,8 @@ class Container:
 
     def install(self):
         """What `make install` put into the bound tree, switched on as the README says."""
-        self.run("cp", "-a", "/startprof-root/.", "/")
+        # tar: /lib is a link here, which cp would not follow.
+        self.run("sh", "-c", "tar -C /startprof-root -cf - . | tar -C / -xf - --keep-directory-symlink --no-same-owner")
         self.run("systemd-sysusers")
         self.run("systemctl", "daemon-reload")
         self.run("systemctl", "enable", "--now", "startprofd.socket")
