@@ -573,7 +573,7 @@ static void description_done(struct description *d) {
         free(d);
 }
 
-int description_read(FILE *in, const char *name, void **ret, size_t *ret_bytes) {
+int description_read(FILE *in, const char *name, bool compress, void **ret, size_t *ret_bytes) {
         struct description *d = calloc(1, sizeof(*d));
         _cleanup_free_ char *line = NULL;
         size_t allocated = 0;
@@ -593,7 +593,7 @@ int description_read(FILE *in, const char *name, void **ret, size_t *ret_bytes) 
         if (d->error == 0) {
                 finish(d);
                 if (d->error == 0)
-                        d->error = recording_writer_finish(d->w, true, ret, ret_bytes);
+                        d->error = recording_writer_finish(d->w, compress, ret, ret_bytes);
         }
         error = d->error;
         description_done(d);

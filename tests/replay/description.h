@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -12,4 +13,4 @@
  */
 
 /* The file's bytes: malloc()ed. -EINVAL after a message on stderr that names the line; -ENOMEM. */
-int description_read(FILE *in, const char *name, void **ret, size_t *ret_bytes);
+int description_read(FILE *in, const char *name, bool compress, void **ret, size_t *ret_bytes);

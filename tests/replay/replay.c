@@ -2,6 +2,7 @@
 
 /*
  * replay build FILE.rec FILE.startprof   makes a recording from a description
+ * replay plain FILE.rec FILE.startprof   the same, not compressed
  * replay write FORMAT FILE.startprof     writes the report: text, color, json, pretty, folded, svg, journal
  * replay time FORMAT FILE.startprof      how long that takes, in milliseconds
  */
@@ -15,7 +16,7 @@
 #include "report/report.h"
 #include "tests/replay/description.h"
 
-static int build(const char *from, const char *to) {
+static int build(const char *from, bool compress, const char *to) {
         _cleanup_fclose_ FILE *in = fopen(from, "re");
         _cleanup_close_ int fd = -EBADF;
         _cleanup_free_ void *data = NULL;
@@ -24,7 +25,7 @@ static int build(const char *from, const char *to) {
 
         if (!in)
                 return -errno;
-        r = description_read(in, from, &data, &bytes);
+        r = description_read(in, from, compress, &data, &bytes);
         if (r < 0)
                 return r;
         fd = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
@@ -84,7 +85,9 @@ int main(int argc, char *argv[]) {
         int r = -EINVAL;
 
         if (argc == 4 && streq(argv[1], "build"))
-                r = build(argv[2], argv[3]);
+                r = build(argv[2], true, argv[3]);
+        else if (argc == 4 && streq(argv[1], "plain"))
+                r = build(argv[2], false, argv[3]);
         else if (argc == 4 && streq(argv[1], "write"))
                 r = write_report(argv[2], argv[3], stdout);
         else if (argc == 4 && streq(argv[1], "time"))

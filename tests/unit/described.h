@@ -41,7 +41,7 @@ static struct described describe(const char *first, ...) {
         va_end(more);
         in = fmemopen(text.data, text.size, "r");
         assert_non_null(in);
-        assert_int_equal(description_read(in, "description", &data, &bytes), 0);
+        assert_int_equal(description_read(in, "description", false, &data, &bytes), 0);
         fclose(in);
         assert_int_equal(recording_open(data, bytes, &d.recording), 0);
         assert_int_equal(analysis_new(d.recording, &d.analysis), 0);
