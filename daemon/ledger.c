@@ -326,6 +326,10 @@ static void on_exec(struct ledger *l, const struct event_exec *event, size_t byt
         describe(l, process, pins);
         flush_pending(l, index, pins ? pins->file : REC_NONE);
 
+        if (event->program > 0 && event->program < PROGRAM_MAX &&
+            l->programs[event->program].process == REC_NONE)
+                l->programs[event->program] = (struct program){ process->row.exe, index };
+
         exe = text_pool_get(l->texts, process->row.exe);
         if (is_executor(exe, path)) {
                 add_milestone(l, REC_MILESTONE_EXECUTOR, event->head.time_ns, index, process->row.exe);
@@ -335,9 +339,6 @@ static void on_exec(struct ledger *l, const struct event_exec *event, size_t byt
                 process->row.exec_ns = event->head.time_ns;
         if (process->joined)
                 add_milestone(l, REC_MILESTONE_EXEC, event->head.time_ns, index, process->row.arguments);
-        if (event->program > 0 && event->program < PROGRAM_MAX &&
-            l->programs[event->program].process == REC_NONE)
-                l->programs[event->program] = (struct program){ process->row.exe, index };
 }
 
 static void on_end(struct ledger *l, const struct event_exit *event) {

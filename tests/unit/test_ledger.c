@@ -216,6 +216,7 @@ static void milestones_are_told_once_per_kind(void **state) {
         assert_int_equal(r->milestones[4].kind, REC_MILESTONE_LISTEN);
         assert_int_equal(r->milestones[5].kind, REC_MILESTONE_READY_SENT);
         assert_int_equal(r->processes[0].exec_ns, 300); /* not the executor's */
+        assert_string_equal(text(w, r->programs[1].exe), "/usr/lib/systemd/systemd-executor");
 }
 
 static void slots_reach_processes_programs_and_milestones(void **state) {
