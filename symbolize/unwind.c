@@ -470,6 +470,10 @@ uint32_t unwind(const struct unwind_stack *stack, unwind_find_fn find, void *use
                         return REC_STACK_DEPTH;
 
                 mapped = find_mapping(&w, w.address, &w.here);
+                /* A return address outside all code comes from a stack that was being changed: no frame. */
+                if (!mapped && *ret_count > 0)
+                        return REC_STACK_NO_MODULE;
+
                 rule = mapped ? find_rule(&w) : NULL;
                 ret[(*ret_count)++] = (struct unwind_frame){
                         .address = w.address,
