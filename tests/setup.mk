@@ -6,7 +6,7 @@ BUILD_PACKAGES := gcc make pkg-config clang llvm bpftool libbpf-dev libelf-dev l
 	libjansson-dev zlib1g-dev libzstd-dev libseccomp-dev libcap-dev libiberty-dev
 TRY_PACKAGES := systemd-container mmdebstrap dbus python3
 CHECK_PACKAGES := $(TRY_PACKAGES) libcmocka-dev clang-format clang-tidy cppcheck valgrind gdb lld binutils elfutils mandoc \
-	chromium chromium-driver git g++ perl libdw-dev util-linux passwd
+	chromium chromium-driver git g++ perl libdevel-nytprof-perl libdw-dev util-linux passwd
 
 # systemd's pkg-config file, which names the directories of units, is in systemd itself up to Debian 12.
 BUILD_PACKAGES += $(if $(shell . /etc/os-release 2>/dev/null && [ "$$ID$$VERSION_ID" = debian12 ] && echo y),systemd,systemd-dev)
