@@ -91,7 +91,7 @@ $(O)/startprof-worker: $(MAIN_worker) $(call archives,worker symbolize report pr
 $(O)/startprof: $(MAIN_client) $(call archives,client report symbolize proto common)
 	$(LINK) -lsystemd -ljansson -lzstd -lz -ldw -lelf -liberty
 
--include $(shell find $(O) -name '*.d' 2>/dev/null)
+-include $(shell find $(O) -name '*.d' -type f 2>/dev/null)
 
 # ---- the rest, by topic ----
 
