@@ -13,6 +13,7 @@ struct start {
         bool marked; /* a client announced its request */
         bool skipped; /* a condition failed since armed */
         uint64_t armed_condition_usec;
+        uint64_t last_state_change_usec; /* as the signal before had it */
         uint32_t job; /* 0: none */
         uint64_t grace_end_ns; /* 0: not waiting for late signals */
         uint64_t stopped_ns; /* the running unit was down, before the start */
@@ -59,6 +60,7 @@ struct start *start_new(const struct start_options *options, const struct start_
         s->options = *options;
         memcpy(s->invocation, before->invocation_id, sizeof(s->invocation));
         s->armed_condition_usec = before->condition_usec;
+        s->last_state_change_usec = before->state_change_usec;
         return s;
 }
 
@@ -329,7 +331,21 @@ static void before_begin(struct start *s, const struct start_values *v, uint64_t
                 done(s, REC_RESULT_SKIPPED, REC_END_EXIT, now_ns);
 }
 
+/* systemd makes the new invocation's id, and even its main process, before the unit leaves its old state, and a
+ * signal may come in between (seen with systemd 252): that is no start that ended at once. */
+static bool is_early(struct start *s, const struct start_values *v) {
+        bool same = v->state_change_usec == s->last_state_change_usec;
+
+        s->last_state_change_usec = v->state_change_usec;
+        return !has_begun(s) && same && is_down(v);
+}
+
 void start_unit_changed(struct start *s, const struct start_values *v, uint64_t now_ns) {
+        if (is_early(s, v)) {
+                if (!is_done(s))
+                        before_begin(s, v, now_ns);
+                return;
+        }
         if (is_new_invocation(s, v)) {
                 if (has_begun(s))
                         next_attempt(s, v, now_ns);

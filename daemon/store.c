@@ -86,7 +86,7 @@ static bool is_id(const char *id) {
 }
 
 static void file_name(char name[static NAME_MAX + 1], const char *id, const char *suffix) {
-        snprintf(name, FILE_NAME_SIZE, "%s%s", id, suffix);
+        snprintf(name, FILE_NAME_SIZE, "%.*s%s", STORE_ID_MAX, id, suffix);
 }
 
 /* ---- writing and reading ---- */

@@ -19,9 +19,9 @@ import time
 CACHE = os.environ.get("STARTPROF_TEST_CACHE", "/var/cache/startprof-tests")
 PACKAGES = {
     "bookworm": "systemd,systemd-sysv,dbus,libbpf1,libelf1,libdw1,libjansson4,libzstd1,libseccomp2,libcap2,"
-                "libdebuginfod1,python3-minimal,procps,bash",
+                "libdebuginfod1,python3,procps,bash",
     "trixie": "systemd,systemd-sysv,dbus,libbpf1,libelf1t64,libdw1t64,libjansson4,libzstd1,libseccomp2,libcap2,"
-              "libdebuginfod1t64,python3-minimal,procps,bash",
+              "libdebuginfod1t64,python3,procps,bash",
 }
 BOOT_SECONDS = 60
 COMMAND_SECONDS = 120
