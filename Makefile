@@ -62,6 +62,14 @@ $(call objects,daemon): $(BPF_SKELETONS)
 
 # ---- the programs ----
 
+# The place of the worker is compiled in: another prefix at `make install` builds that again.
+$(O)/.libexecdir: FORCE
+	@mkdir -p $(@D)
+	@echo '$(libexecdir)' | cmp -s - $@ || echo '$(libexecdir)' > $@
+FORCE:
+.PHONY: FORCE
+$(O)/proto/worker_link.o: $(O)/.libexecdir
+
 # What is embedded by .incbin no compiler reports as a dependency.
 $(O)/proto/varlink.o: $(wildcard proto/*.varlink)
 $(O)/report/svg.o: report/flamegraph.css report/flamegraph.js
