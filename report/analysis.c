@@ -27,7 +27,7 @@ uint32_t analysis_classes(const struct analysis *a, uint32_t syscall) {
 
 void analysis_row_text(struct buf *b, const struct breakdown_row *row) {
         static const char *const words[PIECE_KIND_MAX] = {
-                [PIECE_QUEUE] = "queued behind other units",
+                [PIECE_QUEUE] = "in systemd's job queue",
                 [PIECE_BEFORE_EXEC] = "before exec, in systemd",
                 [PIECE_CPU_USER] = "on CPU in user code",
                 [PIECE_CPU_KERNEL] = "on CPU in ",
@@ -86,13 +86,19 @@ static int consist_of(struct analysis *a) {
         return buf_take(&b, &a->consists_of, NULL);
 }
 
+/* What happened before T0 counts as at T0; equal times have the order of the kinds, which is that of a start. */
 static int by_time(const void *x, const void *y, void *userdata) {
-        const struct rec_milestone *milestones = userdata;
-        uint32_t a = *(const uint32_t *) x, b = *(const uint32_t *) y;
+        const struct analysis *a = userdata;
+        const struct rec_milestone *milestones = a->recording->milestones;
+        uint32_t i = *(const uint32_t *) x, k = *(const uint32_t *) y;
+        uint64_t first = analysis_at_usec(a, milestones[i].time_ns),
+                 second = analysis_at_usec(a, milestones[k].time_ns);
 
-        if (milestones[a].time_ns != milestones[b].time_ns)
-                return milestones[a].time_ns < milestones[b].time_ns ? -1 : 1;
-        return a < b ? -1 : a > b;
+        if (first != second)
+                return first < second ? -1 : 1;
+        if (milestones[i].kind != milestones[k].kind)
+                return milestones[i].kind < milestones[k].kind ? -1 : 1;
+        return i < k ? -1 : i > k;
 }
 
 /* They come from two sides, the kernel and systemd. */
@@ -102,9 +108,7 @@ static int sort_milestones(struct analysis *a, const struct recording *r) {
                 return -ENOMEM;
         for (uint32_t i = 0; i < r->n_milestones; i++)
                 a->milestones[i] = i;
-        if (r->n_milestones > 1)
-                qsort_r(a->milestones, r->n_milestones, sizeof(*a->milestones), by_time,
-                        (void *) r->milestones);
+        qsort_r(a->milestones, r->n_milestones, sizeof(*a->milestones), by_time, a);
         return 0;
 }
 
@@ -114,10 +118,10 @@ static int analyse(struct analysis *a, const struct recording *r) {
         a->recording = r;
         for (uint32_t i = 0; i < SYSCALL_NUMBERS; i++)
                 a->classes[i] = syscall_classes(i);
-        error = sort_milestones(a, r);
+        error = critical_path_init(r, &a->path);
         if (error < 0)
                 return error;
-        error = critical_path_init(r, &a->path);
+        error = sort_milestones(a, r);
         if (error < 0)
                 return error;
         a->duration_ns = a->path.end_ns - a->path.origin_ns;

@@ -10,11 +10,11 @@
 const struct cause causes[] = {
         { "inotify-watch-storm", "inotify watch storm", cause_inotify_find, CAUSE_PERCENT, CAUSE_USEC,
           false },
+        { "fork-storm", "fork storm", cause_fork_find, CAUSE_PERCENT, CAUSE_USEC, false },
         { "sync-storm", "sync storm", cause_sync_find, CAUSE_PERCENT, CAUSE_USEC, false },
         { "fd-close-storm", "fd close storm", cause_close_find, CAUSE_PERCENT, CAUSE_USEC, false },
         { "missing-file-storm", "missing-file storm", cause_missing_find, CAUSE_PERCENT, CAUSE_USEC, false },
         { "file-walk", "file walk", cause_walk_find, CAUSE_PERCENT, CAUSE_USEC, false },
-        { "fork-storm", "fork storm", cause_fork_find, CAUSE_PERCENT, CAUSE_USEC, false },
         { "readiness-missing", "readiness missing", cause_readiness_find, CAUSE_PERCENT, CAUSE_USEC, true },
         { "start-post-wait", "ExecStartPost", cause_start_post_find, CAUSE_PERCENT, CAUSE_USEC, false },
         { "sleep", "sleep", cause_sleep_find, CAUSE_PERCENT, CAUSE_USEC, false },

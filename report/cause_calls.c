@@ -17,6 +17,11 @@
  *   sync-storm          waiting for the disk to have everything, often or once (FC-06, FC-21)
  */
 
+/* Calls that are the work of a cause found before. */
+static bool is_explained(const struct analysis *a, uint32_t program) {
+        return cause_found(a, "inotify-watch-storm", program) || cause_found(a, "fork-storm", program);
+}
+
 /* " by rsyslogd in close_all: " and the evidence that all of them share. */
 static void tell_who(const struct analysis *a, const struct storm *s, struct finding *f, struct buf *b) {
         _cleanup_(buf_done) struct buf function = BUF_NULL;
@@ -74,8 +79,8 @@ int cause_missing_find(const struct analysis *a, struct finding *f) {
         struct top_dir top[TOP_DIRS_MAX];
         size_t n;
 
-        if (s.count < CAUSE_CALLS_MIN || s.count * 2 < s.all ||
-            cause_found(a, "inotify-watch-storm", s.program) || !begin(a, &s, CALL_LOOKUP, f))
+        if (s.count < CAUSE_CALLS_MIN || s.count * 2 < s.all || is_explained(a, s.program) ||
+            !begin(a, &s, CALL_LOOKUP, f))
                 return 0;
         f->duration_ns = storm_time(a, &s, CALL_LOOKUP, s.count, s.all);
         finding_number(f, "missing", s.count);
@@ -123,8 +128,7 @@ int cause_walk_find(const struct analysis *a, struct finding *f) {
         const char *verb, *arguments;
         uint64_t size;
 
-        if (s.count == 0 || cause_found(a, "inotify-watch-storm", s.program) ||
-            cause_found(a, "missing-file-storm", s.program))
+        if (s.count == 0 || is_explained(a, s.program) || cause_found(a, "missing-file-storm", s.program))
                 return 0;
         size = walk_size(a, &s, &verb);
         if (size < CAUSE_CALLS_MIN || size / FILES_PER_LIST_MAX > s.count || !begin(a, &s, CALL_WALK, f))

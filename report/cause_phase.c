@@ -18,7 +18,7 @@ int cause_dependency_find(const struct analysis *a, struct finding *f) {
         const char *after = recording_property(a->recording, "WaitedFor");
 
         f->duration_ns = a->path.queue_ns;
-        if (f->duration_ns == 0)
+        if (f->duration_ns < CAUSE_USEC * NSEC_PER_USEC) /* less is systemd at work */
                 return 0;
         buf_puts(&b, "the job was queued behind other units for ");
         put_time_and_share(&b, a, f->duration_ns);

@@ -470,26 +470,21 @@ static void add_gap(struct walk *w, uint32_t previous, uint64_t from, uint64_t t
         add_plain(w, PIECE_SYSTEMD, from, to);
 }
 
-/* With READY=1 on its way nothing of the unit is waited for any more, unless an ExecStartPost= follows. */
-static uint64_t ready_time(const struct walk *w, uint64_t last_begin) {
-        uint64_t end = w->path.end_ns;
+/* The first READY=1 of a start that it ended; else T1. With it on its way nothing of the main process is waited
+ * for any more. */
+static uint64_t ready_time(const struct walk *w) {
+        uint64_t first = w->path.end_ns;
 
-        if (w->r->start->result != REC_RESULT_ACTIVE)
-                return end;
-        for (uint32_t i = 0; i < w->r->n_milestones; i++) {
-                const struct rec_milestone *m = w->r->milestones + i;
-
-                if (m->kind == REC_MILESTONE_READY_SENT && m->time_ns > last_begin && m->time_ns < end)
-                        return m->time_ns;
-        }
-        return end;
+        for (uint32_t i = 0; i < w->r->n_milestones && w->r->start->result == REC_RESULT_ACTIVE; i++)
+                if (w->r->milestones[i].kind == REC_MILESTONE_READY_SENT)
+                        first = MIN(first, w->r->milestones[i].time_ns);
+        return first;
 }
 
 static void follow(struct walk *w, uint64_t begin) {
         const uint32_t *tops;
         size_t n = process_index_tops(&w->index, &tops);
-        uint64_t cursor = begin;
-        uint64_t ready = w->path.end_ns;
+        uint64_t cursor = begin, ready_ns = ready_time(w);
         uint32_t previous = REC_NONE;
         bool executed = false;
 
@@ -498,13 +493,10 @@ static void follow(struct walk *w, uint64_t begin) {
                 uint64_t from = clamp(process_begin(w, p), cursor, w->path.end_ns);
                 uint64_t end = clamp(critical_path_process_end(&w->path, p), from, w->path.end_ns);
                 uint64_t exec = p->exec_ns > 0 ? clamp(p->exec_ns, from, end) : end;
-                uint64_t next, to;
+                uint64_t next = i + 1 < n ? process_begin(w, w->r->processes + tops[i + 1]) : w->path.end_ns;
+                bool ready = ready_ns > exec && ready_ns < next;
+                uint64_t to = clamp(ready ? ready_ns : next, from, end);
 
-                if (i + 1 < n)
-                        next = process_begin(w, w->r->processes + tops[i + 1]);
-                else
-                        next = ready = ready_time(w, exec);
-                to = clamp(next, from, end);
                 exec = MIN(exec, to);
 
                 if (executed)
@@ -517,9 +509,9 @@ static void follow(struct walk *w, uint64_t begin) {
                 executed = executed || p->exec_ns > 0;
                 add_process(w, tops[i], exec, to);
                 cursor = to;
-                previous = tops[i];
+                previous = ready ? REC_NONE : tops[i];
         }
-        add_gap(w, ready < w->path.end_ns ? REC_NONE : previous, cursor, w->path.end_ns);
+        add_gap(w, previous, cursor, w->path.end_ns);
 }
 
 int critical_path_init(const struct recording *r, struct critical_path *ret) {

@@ -355,8 +355,9 @@ static void put_samples(struct page *p, const struct analysis *a) {
                                                        : 10);
         } else {
                 text_count(&b, q->samples);
-                buf_printf(&b, " samples at %u Hz: %llu%% of stacks complete, %llu%% fully named",
-                           s->frequency_hz, (unsigned long long) q->complete * 100 / q->samples,
+                buf_printf(&b, "%s at %u Hz: %llu%% of stacks complete, %llu%% fully named",
+                           q->samples == 1 ? " sample" : " samples", s->frequency_hz,
+                           (unsigned long long) q->complete * 100 / q->samples,
                            (unsigned long long) q->symbolised * 100 / q->samples);
         }
         if (q->samples == 0 && q->lost == 0)
@@ -373,17 +374,23 @@ static void put_samples(struct page *p, const struct analysis *a) {
 
 static void put_cost(struct page *p, const struct analysis *a, const struct report_options *options) {
         const struct rec_start *s = a->recording->start;
-        _cleanup_(buf_done) struct buf b = BUF_NULL;
+        _cleanup_(buf_done) struct buf b = BUF_NULL, recording = BUF_NULL;
 
         if (s->cost_ns > 0) {
                 buf_puts(&b, "Profiling took ");
                 text_span(&b, s->cost_ns / NSEC_PER_USEC);
-                buf_printf(&b, " of CPU time (%.1f%% of the start). ", analysis_share(a, s->cost_ns) * 100);
+                buf_printf(&b, " of CPU time (%.1f%% of the start).", analysis_share(a, s->cost_ns) * 100);
         }
         if (options->recording && *options->recording)
-                buf_printf(&b, "Recording: %s", options->recording);
+                buf_printf(&recording, "Recording: %s", options->recording);
+        if (b.size > 0 && recording.size > 0 && b.size + 1 + recording.size <= p->columns) {
+                buf_printf(&b, " %s", buf_text(&recording));
+                buf_reset(&recording);
+        }
         if (b.size > 0)
                 page_wrap(p, PAGE_GREY, 0, 2, buf_text(&b));
+        if (recording.size > 0)
+                page_wrap(p, PAGE_GREY, 0, 2, buf_text(&recording));
 }
 
 static void put_losses(struct page *p, const struct analysis *a) {
