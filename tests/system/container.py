@@ -93,7 +93,7 @@ class Container:
         # The shell moves itself before nspawn looks where it is: else all containers would share one payload.
         command = ["sh", "-c", 'echo $$ > "$1/cgroup.procs"; shift; exec "$@"', "sh", self.cgroup,
                    "systemd-nspawn", "-D", root, "--volatile=overlay", "-b", "--keep-unit", "--register=no",
-                   "--capability=all", "--system-call-filter=bpf perf_event_open openat2", "--bind=/sys/kernel/tracing",
+                   "--capability=all", "--system-call-filter=bpf perf_event_open", "--bind=/sys/kernel/tracing",
                    "-M", self.name] + [f"--bind-ro={source}:{target}" for source, target in self.binds]
         self.nspawn = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.console,
                                        stderr=subprocess.STDOUT, start_new_session=True,
