@@ -115,7 +115,7 @@ static void count_samples(const struct walk *w, const struct window *window, uin
         for (size_t i = 0; i < n; i++) {
                 const struct rec_sample *s = w->r->samples + samples[i];
 
-                if (s->tid != tid)
+                if (s->tid != tid || !sample_is_cpu(s))
                         continue;
                 ++*ret_all;
                 *ret_in += in_window(window, s);
@@ -134,7 +134,7 @@ static void add_cpu(struct walk *w, const struct window *window, uint32_t tid, u
                 for (size_t i = 0; i < n; i++) {
                         const struct rec_sample *s = w->r->samples + samples[i];
 
-                        if (s->tid == tid && (pass == 1 || in_window(window, s)))
+                        if (s->tid == tid && sample_is_cpu(s) && (pass == 1 || in_window(window, s)))
                                 cpu_mix_add(&mix, s);
                 }
         if (mix.n == 0)
@@ -223,7 +223,7 @@ static bool is_wait_for_child(const struct walk *w, uint32_t process, uint32_t s
 /* A thread's exact times, as weights of a split: on CPU, runnable, and blocked per row. */
 struct thread_times {
         const struct rec_wait **rows;
-        uint64_t *weights, *parts; /* 2 + n_rows */
+        uint64_t *weights, *parts, *scratch; /* 2 + n_rows */
         size_t n_rows;
         uint64_t total_ns;
 };
@@ -234,6 +234,7 @@ static void thread_times_done(struct thread_times *t) {
         free(t->rows);
         free(t->weights);
         free(t->parts);
+        free(t->scratch);
 }
 
 static int thread_times_init(const struct walk *w, uint32_t process, uint32_t tid,
@@ -244,9 +245,10 @@ static int thread_times_init(const struct walk *w, uint32_t process, uint32_t ti
                 .rows = calloc(n + 1, sizeof(const struct rec_wait *)),
                 .weights = calloc(n + PART_ROWS, sizeof(*t.weights)),
                 .parts = calloc(n + PART_ROWS, sizeof(*t.parts)),
+                .scratch = calloc(n + PART_ROWS, sizeof(*t.scratch)),
         };
 
-        if (!t.rows || !t.weights || !t.parts) {
+        if (!t.rows || !t.weights || !t.parts || !t.scratch) {
                 thread_times_done(&t);
                 return -ENOMEM;
         }
@@ -269,21 +271,61 @@ static int thread_times_init(const struct walk *w, uint32_t process, uint32_t ti
         return 0;
 }
 
-/* The CPU time of a thread that was on the path for a part of its life: how much of it was then? Its samples
- * know; waits are only known as sums, and share what is left. */
-static void fit_to_window(const struct walk *w, const struct window *window, uint32_t tid,
-                          struct thread_times *t, uint64_t budget_ns) {
-        uint64_t in, all, cpu, *cpu_part = t->parts + PART_CPU;
+/* The waits of the thread in this call that ended in the window. Each record stands for its weight. */
+static uint64_t waited_in_window(const struct walk *w, const struct window *window,
+                                 const struct rec_wait *row) {
+        const uint32_t *samples;
+        size_t n = process_index_samples(&w->index, window->process, &samples);
+        uint64_t sum = 0;
+
+        for (size_t i = 0; i < n; i++) {
+                const struct rec_sample *s = w->r->samples + samples[i];
+
+                if (s->tid == row->tid && !sample_is_cpu(s) && s->syscall == row->syscall &&
+                    in_window(window, s))
+                        sum += MIN(s->weight_ns, row->blocked_ns);
+        }
+        return MIN(sum, row->blocked_ns);
+}
+
+/* How much of a thread's CPU time was in the window: its samples know, if there are enough of them. Else a
+ * program works first and waits for work later. */
+static uint64_t cpu_in_window(const struct walk *w, const struct window *window, uint32_t tid,
+                              uint64_t cpu_ns, uint64_t total_ns) {
+        const struct rec_process *p = w->r->processes + window->process;
+        uint64_t in, all;
 
         count_samples(w, window, tid, &in, &all);
-        cpu = t->weights[PART_CPU];
-        if (all >= CPU_WINDOW_SAMPLES && t->total_ns > cpu) {
-                *cpu_part = MIN(scale(cpu, in, all), budget_ns);
-                spread(budget_ns - *cpu_part, t->weights + PART_RUNNABLE, t->n_rows + 1,
-                       t->parts + PART_RUNNABLE);
-        } else {
-                spread(budget_ns, t->weights, t->n_rows + PART_ROWS, t->parts);
+        if (all >= CPU_WINDOW_SAMPLES)
+                return scale(cpu_ns, in, all);
+        return window->from_ns <= MAX(p->exec_ns, p->begin_ns) ? cpu_ns
+                                                               : scale(cpu_ns, window->budget_ns, total_ns);
+}
+
+/* A thread that was on the path for a part of its life: first what is known to have been then, then its other
+ * waits, of which only sums are known. */
+static void fit_to_window(const struct walk *w, const struct window *window, uint32_t tid,
+                          struct thread_times *t, uint64_t budget_ns) {
+        size_t n = t->n_rows + PART_ROWS;
+        uint64_t known = 0, left;
+
+        t->parts[PART_CPU] = cpu_in_window(w, window, tid, t->weights[PART_CPU], t->total_ns);
+        t->parts[PART_RUNNABLE] = scale(t->weights[PART_RUNNABLE], budget_ns, t->total_ns);
+        for (size_t i = 0; i < MIN(t->n_rows, (size_t) SYSCALL_NAMES_MAX); i++) /* a thread has no more */
+                t->parts[PART_ROWS + i] = waited_in_window(w, window, t->rows[i]);
+        for (size_t i = 0; i < n; i++) {
+                t->parts[i] = MIN(t->parts[i], budget_ns - known);
+                known += t->parts[i];
+                t->weights[i] -= MIN(t->parts[i], t->weights[i]);
         }
+        left = budget_ns - known;
+        t->weights[PART_CPU] = 0; /* all of it that was then is known */
+        spread(left, t->weights, n, t->scratch);
+        for (size_t i = 0; i < n; i++) {
+                t->parts[i] += t->scratch[i];
+                left -= t->scratch[i];
+        }
+        t->parts[PART_CPU] += left; /* no wait to give it to */
 }
 
 /* The thread whose work the others wait for: the one with most time neither idle nor waiting for a lock. */
@@ -381,7 +423,10 @@ static void explain_thread(struct walk *w, const struct window *window, uint32_t
         if (t.total_ns < window->budget_ns && window->budget_ns - t.total_ns > tolerated)
                 missing = window->budget_ns - t.total_ns;
 
-        fit_to_window(w, window, tid, &t, window->budget_ns - missing);
+        if (t.total_ns > window->budget_ns && t.total_ns - window->budget_ns > tolerated)
+                fit_to_window(w, window, tid, &t, window->budget_ns);
+        else
+                spread(window->budget_ns - missing, t.weights, t.n_rows + PART_ROWS, t.parts);
         if (t.parts[PART_CPU] > 0)
                 add_cpu(w, window, tid, t.parts[PART_CPU]);
         add_piece(w, (struct piece){ .duration_ns = t.parts[PART_RUNNABLE],

@@ -104,7 +104,10 @@
         }
 
         function resize() {
-                width = Math.max(WIDTH_MIN, svg.clientWidth && window.innerWidth ? window.innerWidth : width);
+                // Without the scroll bar, which the inner width of the window includes.
+                const visible = window.visualViewport ? window.visualViewport.width : window.innerWidth;
+
+                width = Math.max(WIDTH_MIN, Math.floor(visible) || width);
                 svg.setAttribute("width", width);
                 svg.setAttribute("viewBox", "0 0 " + width + " " + svg.getAttribute("height"));
                 byId("controls").setAttribute("transform", "translate(" + (width - 1200) + ",0)");

@@ -26,7 +26,7 @@ void cpu_mix_add(struct cpu_mix *mix, const struct rec_sample *s) {
         mix->weights[i]++;
 }
 
-static bool is_cpu(const struct rec_sample *s) {
+bool sample_is_cpu(const struct rec_sample *s) {
         return s->kind == REC_SAMPLE_CPU_USER || s->kind == REC_SAMPLE_CPU_KERNEL;
 }
 
@@ -99,7 +99,7 @@ static int group(const struct recording *r, uint32_t n_owners, uint32_t n,
 static uint32_t sample_owner(const void *userdata, uint32_t row) {
         const struct recording *r = userdata;
 
-        return is_cpu(r->samples + row) ? r->samples[row].process : REC_NONE;
+        return r->samples[row].process;
 }
 
 static uint32_t wait_owner(const void *userdata, uint32_t row) {
@@ -187,7 +187,7 @@ static int build(struct process_index *x) {
         if (!x->program_mixes)
                 return -ENOMEM;
         for (uint32_t i = 0; i < r->n_samples; i++)
-                if (is_cpu(r->samples + i) && r->samples[i].process < r->n_processes)
+                if (sample_is_cpu(r->samples + i) && r->samples[i].process < r->n_processes)
                         cpu_mix_add(program_mix(x, r->samples[i].process), r->samples + i);
         return 0;
 }

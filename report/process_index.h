@@ -18,7 +18,7 @@ struct process_index {
         const struct recording *recording; /* borrowed */
         uint32_t *parents; /* n_processes; REC_NONE: systemd's own child */
         uint32_t *children, *first_child; /* rows of i: [first[i], first[i + 1]); by time of birth */
-        uint32_t *samples, *first_sample; /* CPU samples, in the order of the file */
+        uint32_t *samples, *first_sample; /* in the order of the file */
         uint32_t *waits, *first_wait; /* by thread */
         uint32_t *tops; /* systemd's own children, by time of birth */
         size_t n_tops;
@@ -45,6 +45,7 @@ struct cpu_mix {
         (struct cpu_mix) {                                                                                  \
         }
 
+bool sample_is_cpu(const struct rec_sample *s);
 void cpu_mix_add(struct cpu_mix *mix, const struct rec_sample *s);
 
 /* 0, -ENOMEM (*ret untouched). */

@@ -132,6 +132,26 @@ static void commands_follow_one_another(void **state) {
         assert_int_equal(row_usec(&d, PIECE_SYSTEMD, NULL), 30000);
 }
 
+/* The main process works for 20 ms and idles while ExecStartPost= runs: it was on the path for the first part. */
+static void a_part_of_a_life_is_what_happened_then(void **state) {
+        static const char start[] =
+                "start begin=0 until=1s\nprocess 1 begin=0 exec=0 comm=main slot=ExecStart\n"
+                "process 2 begin=30ms exec=30ms end=1s comm=post slot=ExecStartPost\n"
+                "wait 1 on-cpu blocked=20ms\nwait 1 pause blocked=970ms\nwait 2 poll blocked=970ms\n";
+        _described_ work_first = describe(start, NULL);
+        _described_ known_wait = describe(start,
+                                          "wait 1 openat blocked=10ms\n"
+                                          "samples 1 wait call=openat from=25ms to=25ms count=1\n",
+                                          NULL);
+
+        assert_adds_up(&work_first);
+        assert_int_equal(row_usec(&work_first, PIECE_CPU_USER, NULL), 20000);
+        assert_int_equal(row_usec(&work_first, PIECE_WAIT, "pause"), 10000);
+        assert_adds_up(&known_wait);
+        assert_int_equal(row_usec(&known_wait, PIECE_WAIT, "openat"), 10000);
+        assert_int_equal(row_usec(&known_wait, PIECE_WAIT, "pause"), 0);
+}
+
 static void after_ready_it_is_systemds_time(void **state) {
         _described_ d =
                 describe(ONE "wait 1 on-cpu blocked=1s\nmilestone ready-sent at=600ms process=1\n", NULL);
@@ -253,6 +273,7 @@ int main(void) {
                 cmocka_unit_test(a_shell_that_reads_waits_for_its_child),
                 cmocka_unit_test(a_futex_is_the_work_of_the_other_thread),
                 cmocka_unit_test(commands_follow_one_another),
+                cmocka_unit_test(a_part_of_a_life_is_what_happened_then),
                 cmocka_unit_test(after_ready_it_is_systemds_time),
                 cmocka_unit_test(a_daemon_left_behind_is_waited_for),
                 cmocka_unit_test(what_nobody_saw_is_not_observed),
