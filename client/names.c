@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "client/names.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <unistd.h>
+
+#include "client/daemon.h"
+#include "common/fd.h"
+#include "common/macro.h"
+#include "proto/worker_link.h"
+#include "symbolize/file_source.h"
+
+#define WORKER_USER "startprof"
+
+enum {
+        NAMING_SECONDS = 10, /* for all files; then the report comes with what there is */
+        NOBODY = 65534, /* systemd's nobody, where the package's user is missing */
+};
+
+bool names_missing(const struct recording *r) {
+        for (uint32_t i = 0; i < r->n_frames; i++) {
+                uint32_t module = r->frames[i].module, name = r->frame_names[i];
+
+                if (module == REC_NONE || r->modules[module].kind != REC_MODULE_FILE ||
+                    r->modules[module].build_id_bytes == 0)
+                        continue;
+                if (name == r->frame_names[i + 1] || r->names[name].name == 0)
+                        return true;
+        }
+        return false;
+}
+
+/* Root's worker becomes somebody without rights; anybody else's stays who the caller is. */
+static struct worker_options worker_options(void) {
+        struct worker_options options = { .uid = getuid(), .gid = getgid() };
+        const struct passwd *user;
+
+        if (geteuid() != 0)
+                return options;
+        user = getpwnam(WORKER_USER);
+        options.uid = user ? user->pw_uid : NOBODY;
+        options.gid = user ? user->pw_gid : NOBODY;
+        return options;
+}
+
+int names_find(const struct recording *r, const void *data, size_t bytes, const struct options *options,
+               void **ret, size_t *ret_bytes) {
+        const struct worker_options how = worker_options();
+        _cleanup_(file_source_freep) struct file_source *source = NULL;
+        _cleanup_(worker_link_freep) struct worker_link *link = NULL;
+        uint64_t deadline = daemon_now() + NAMING_SECONDS * NSEC_PER_SEC;
+        _cleanup_close_ int fd = -EBADF;
+        int error;
+
+        error = file_source_new(r, options->debug_dirs, options->n_debug_dirs, &source);
+        if (error < 0)
+                return error;
+        fd = fd_new_sealed("startprof-recording", data, bytes);
+        if (fd < 0)
+                return fd;
+        error = worker_link_new(&how, file_source_open, source, &link);
+        return error < 0 ? error : worker_link_name(link, fd, deadline, ret, ret_bytes);
+}

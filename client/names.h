@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "client/options.h"
+#include "proto/recording.h"
+
+/*
+ * Better names for the frames of a recording, from files that the caller may open. The files are parsed by
+ * startprof-worker: this program only opens them.
+ */
+
+/* Is there a frame of a file without a name, so that looking could help? */
+bool names_missing(const struct recording *r);
+
+/*
+ * Looks for them. data, bytes: the recording's file. *ret is a layer to append, malloc()ed.
+ * Errors of worker_link_new() and worker_link_name(), -ENOMEM.
+ */
+int names_find(const struct recording *r, const void *data, size_t bytes, const struct options *options,
+               void **ret, size_t *ret_bytes);
