@@ -6,16 +6,13 @@ They wait for events, never for fixed times, and assert counts, shares and order
 
 import json
 import os
-import pty
 import re
-import select
-import signal
 import subprocess
 import time
 
 CASES = []
 WAIT_SECONDS = 30
-STORE = "/var/lib/startprof"
+
 
 
 def case(*suites):
@@ -71,6 +68,11 @@ def processes(report, comm):
     return [p for p in report["processes"] if p["comm"] == comm]
 
 
+def folded(c, report):
+    c.run("startprof", "export", report["recording"], "--format=folded", "-o", "/tmp/out.folded")
+    return c.run("cat", "/tmp/out.folded").stdout
+
+
 def fails(c, arguments, status, pattern, **options):
     """startprof with these arguments says one line that matches, and exits so."""
     done = c.run("startprof", *arguments, check=False, **options)
@@ -91,8 +93,7 @@ def first_exec(c):
     burn = processes(report, "burn")[0]
     check(burn["samples"] >= 2, f"{burn['samples']} samples of 50 ms")
     check(report["stacks"]["samples"] >= burn["samples"], "samples add up")
-    folded = c.run("startprof", "export", report["recording"], "--format=folded", "-o", "/dev/stdout").stdout
-    check("main;burn_cpu" in folded, f"no burn_cpu below main in {folded!r}")
+    check("main;burn_cpu" in folded(c, report), "no burn_cpu below main")
 
 
 @case()
@@ -117,7 +118,9 @@ def short_processes(c):
     equal(len(burns), 200, "processes seen")
     check(sum(p["samples"] for p in burns) >= 40, f"{sum(p['samples'] for p in burns)} samples of 1 s")
     equal(report["stacks"]["lost"], 0, "lost samples")
-    check(report["stacks"]["symbolised"] >= 0.9 * report["stacks"]["samples"], f"named stacks {report['stacks']}")
+    own = [line for line in folded(c, report).splitlines() if ";burn" in line and "[execve]" not in line]
+    named = sum(int(line.split()[-1]) for line in own if "burn_cpu" in line)
+    check(named >= 0.8 * sum(p["samples"] for p in burns), f"{named} samples name burn_cpu")
 
 
 @case()
@@ -284,7 +287,7 @@ def waiting(c):
 
 @case()
 def refused_units(c):
-    fails(c, ["nowhere.service"], 4, "nowhere.service.*(not found|no such)")
+    fails(c, ["nowhere.service"], 4, "no unit nowhere.service")
     c.run("ln", "-sf", "/dev/null", "/etc/systemd/system/case-masked.service")
     c.run("systemctl", "daemon-reload")
     fails(c, ["case-masked.service"], 1, "masked")
