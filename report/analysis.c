@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "report/analysis.h"
 
+#include <signal.h>
+#include <sys/wait.h>
+
 #include "common/text.h"
 #include "report/cause.h"
+#include "report/names.h"
 
 enum {
         ROWS_IN_SUMMARY = 3,
@@ -177,6 +181,26 @@ const char *analysis_summary(const struct analysis *a) {
         return a->has_verdict ? a->findings[0].summary : a->consists_of;
 }
 
+/* What a failed start ended with: the last of systemd's processes that did not end well. " (sh, ExecStart=,
+ * exited with status 3)". */
+static void put_exit(const struct recording *r, struct buf *b) {
+        uint32_t last = REC_NONE;
+
+        for (uint32_t i = 0; i < r->n_processes; i++)
+                if (r->processes[i].exit_code != 0 && r->processes[i].slot > REC_SLOT_EXECUTOR &&
+                    (last == REC_NONE || r->processes[i].end_ns > r->processes[last].end_ns))
+                        last = i;
+        if (last == REC_NONE)
+                return;
+        buf_printf(b, " (%s, %s=, ", process_name(r, last), recording_slot_str(r->processes[last].slot));
+        if (WIFSIGNALED((int) r->processes[last].exit_code)) {
+                const char *name = sigabbrev_np(WTERMSIG((int) r->processes[last].exit_code));
+
+                buf_printf(b, "killed by SIG%s)", name ? name : "?");
+        } else
+                buf_printf(b, "exited with status %d)", WEXITSTATUS((int) r->processes[last].exit_code));
+}
+
 void analysis_headline(const struct analysis *a, struct buf *b) {
         const struct rec_start *s = a->recording->start;
         const char *words;
@@ -204,4 +228,6 @@ void analysis_headline(const struct analysis *a, struct buf *b) {
                         words++;
                 } else
                         buf_putc(b, *words);
+        if (s->result == REC_RESULT_FAILED)
+                put_exit(a->recording, b);
 }

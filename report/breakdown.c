@@ -19,6 +19,13 @@ static int by_key(const void *x, const void *y, void *userdata) {
         return c != 0 ? c : strcmp(process_name(r, a->process), process_name(r, b->process));
 }
 
+static int by_key_and_process(const void *x, const void *y, void *userdata) {
+        const struct breakdown_row *a = x, *b = y;
+        int c = by_key(x, y, userdata);
+
+        return c != 0 ? c : compare(a->process, b->process);
+}
+
 static int by_duration(const void *x, const void *y, void *userdata) {
         const struct breakdown_row *a = x, *b = y;
         int c = compare(b->duration_ns, a->duration_ns);
@@ -26,16 +33,20 @@ static int by_duration(const void *x, const void *y, void *userdata) {
         return c != 0 ? c : by_key(x, y, userdata);
 }
 
-/* Joins neighbours of equal key; rows are sorted by it. */
+/* Joins neighbours of equal key; rows are sorted by it, and within it by process. */
 static size_t join(const struct recording *r, struct breakdown_row *rows, size_t n) {
+        uint32_t process = REC_NONE; /* of the row that was joined last */
         size_t kept = 0;
 
         for (size_t i = 0; i < n; i++) {
-                if (kept > 0 && by_key(rows + kept - 1, rows + i, (void *) r) == 0) {
-                        rows[kept - 1].duration_ns += rows[i].duration_ns;
-                        rows[kept - 1].n_processes += rows[i].n_processes;
+                struct breakdown_row *last = kept > 0 ? rows + kept - 1 : NULL;
+
+                if (last && by_key(last, rows + i, (void *) r) == 0) {
+                        last->duration_ns += rows[i].duration_ns;
+                        last->n_processes += rows[i].process != process;
                 } else
                         rows[kept++] = rows[i];
+                process = rows[i].process;
         }
         return kept;
 }
@@ -73,7 +84,7 @@ int breakdown_init(const struct recording *r, const struct critical_path *path, 
                         .io = p->io,
                 };
         }
-        qsort_r(rows, n, sizeof(*rows), by_key, (void *) r);
+        qsort_r(rows, n, sizeof(*rows), by_key_and_process, (void *) r);
         n = join(r, rows, n);
         qsort_r(rows, n, sizeof(*rows), by_duration, (void *) r);
         error = round_rows(rows, n, (path->end_ns - path->origin_ns) / NSEC_PER_USEC);

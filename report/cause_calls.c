@@ -107,14 +107,14 @@ static uint64_t walk_size(const struct analysis *a, const struct storm *s, const
         uint64_t looked = storm_calls(a, s->program, CALL_STAT, STORM_SUCCESS);
 
         if (owner >= CAUSE_CALLS_MIN) {
-                *ret_verb = "owner or mode set";
+                *ret_verb = "owners or modes set";
                 return owner;
         }
         if (s->count >= CAUSE_CALLS_MIN && s->count > looked) {
                 *ret_verb = "directory reads";
                 return s->count;
         }
-        *ret_verb = "looked at";
+        *ret_verb = "files looked at";
         return looked;
 }
 
@@ -139,7 +139,7 @@ int cause_walk_find(const struct analysis *a, struct finding *f) {
         finding_number(f, "directory_reads", s.count);
         finding_text(f, "command", arguments);
         text_count(&b, size);
-        buf_printf(&b, " %s%s in ", streq(verb, "directory reads") ? "" : "files ", verb);
+        buf_printf(&b, " %s in ", verb);
         put_time_and_share(&b, a, f->duration_ns);
         tell_who(a, &s, f, &b);
         if (*arguments)

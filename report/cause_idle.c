@@ -3,6 +3,7 @@
 
 #include "common/text.h"
 #include "report/names.h"
+#include "report/page.h"
 #include "report/storm.h"
 
 /*
@@ -103,38 +104,53 @@ int cause_readiness_find(const struct analysis *a, struct finding *f) {
         return buf_error(&b) < 0 ? -ENOMEM : 1;
 }
 
+/* Sleeps on the path: their time, the process that slept longest, how many did. */
+static void find_sleepers(const struct analysis *a, struct finding *f, uint32_t *ret_sleepers) {
+        const struct recording *r = a->recording;
+        uint64_t most = 0;
+
+        *ret_sleepers = 0;
+        for (size_t i = 0; i < a->breakdown.n_rows; i++) {
+                const struct breakdown_row *row = a->breakdown.rows + i;
+
+                if (row->kind != PIECE_WAIT || !(analysis_classes(a, row->syscall) & CALL_SLEEP) ||
+                    row->process >= r->n_processes || r->processes[row->process].slot == REC_SLOT_START_POST)
+                        continue;
+                f->duration_ns += row->duration_ns;
+                *ret_sleepers += row->n_processes;
+                if (row->duration_ns > most) {
+                        most = row->duration_ns;
+                        f->process = row->process;
+                }
+        }
+}
+
 /* Only sleeps that somebody asked for: an ExecStartPost= is start-post-wait, an idle daemon readiness-missing. */
 int cause_sleep_find(const struct analysis *a, struct finding *f) {
+        enum { COMMAND_COLUMNS = 48 };
         const struct recording *r = a->recording;
         _cleanup_(buf_done) struct buf b = BUF_NULL;
-        uint64_t most = 0, longest = 0, count = 0;
+        uint64_t longest = 0, count = 0;
         const char *arguments;
+        uint32_t sleepers;
 
         if (cause_found(a, "readiness-missing", REC_NONE))
                 return 0;
-        for (size_t i = 0; i < a->path.n_pieces; i++) {
-                const struct piece *p = a->path.pieces + i;
-
-                if (p->kind != PIECE_WAIT || !(analysis_classes(a, p->syscall) & CALL_SLEEP) ||
-                    (p->process < r->n_processes && r->processes[p->process].slot == REC_SLOT_START_POST))
-                        continue;
-                f->duration_ns += p->duration_ns;
-                if (p->duration_ns > most) {
-                        most = p->duration_ns;
-                        f->process = p->process;
-                }
-        }
+        find_sleepers(a, f, &sleepers);
         if (f->process >= r->n_processes)
                 return 0;
         for (uint32_t i = 0; i < r->n_waits; i++)
-                if (r->waits[i].process == f->process &&
+                if (process_program(r, r->waits[i].process) == process_program(r, f->process) &&
                     (analysis_classes(a, r->waits[i].syscall) & CALL_SLEEP)) {
                         longest = MAX(longest, r->waits[i].longest_ns);
                         count += r->waits[i].count;
                 }
         f->stack = hottest_stack(a, process_program(r, f->process), CALL_SLEEP);
         arguments = recording_text(r, r->processes[f->process].arguments);
-        buf_printf(&b, "%s slept for ", *arguments ? arguments : process_name(r, f->process));
+        text_keep_begin(&b, *arguments ? arguments : process_name(r, f->process), COMMAND_COLUMNS);
+        if (sleepers > 1)
+                buf_printf(&b, " (%u processes)", sleepers);
+        buf_puts(&b, " slept for ");
         put_time_and_share(&b, a, f->duration_ns);
         if (r->processes[f->process].slot != REC_SLOT_UNKNOWN)
                 buf_printf(&b, " in %s=", recording_slot_str(r->processes[f->process].slot));

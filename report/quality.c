@@ -8,31 +8,32 @@
  * without end. An hour of samples of deep stacks stays below. */
 enum { FRAMES_MAX = 256 * 1024 * 1024 };
 
-/* What one stack adds to the modules, for `count` samples that have it. `seen[m]` is 2 * (stack + 1) when the
- * module was met in this stack, one more when a nameless frame of it was. */
-static bool add_stack(const struct recording *r, uint32_t stack, uint32_t count,
-                      struct module_quality *modules, uint64_t *seen) {
+/* What one stack adds for the `count` samples that have it. seen[m] == stack + 1: the module was met in it. */
+static void add_stack(const struct recording *r, uint32_t stack, uint32_t count, struct quality *q,
+                      uint32_t *seen) {
         const struct rec_stack *s = r->stacks + stack;
-        uint64_t mark = 2 * ((uint64_t) stack + 1);
-        bool all_named = s->count > 0;
+        uint32_t named_frames = 0;
 
         for (uint32_t i = 0; i < s->count; i++) {
                 uint32_t frame = r->stack_frames[s->first + i], m = r->frames[frame].module;
                 bool named = frame_is_named(r, frame);
 
-                all_named = all_named && named;
+                named_frames += named;
                 if (m >= r->n_modules)
                         continue;
-                if (seen[m] < mark) {
-                        seen[m] = mark;
-                        modules[m].samples += count;
+                if (seen[m] != stack + 1) {
+                        seen[m] = stack + 1;
+                        q->modules[m].samples += count;
                 }
-                if (!named && seen[m] == mark) {
-                        seen[m]++;
-                        modules[m].unnamed += count;
-                }
+                if (!named)
+                        q->modules[m].unnamed_frames += count;
         }
-        return all_named;
+        q->frames += (uint64_t) count * s->count;
+        q->named_frames += (uint64_t) count * named_frames;
+        if (s->count > 0 && named_frames == s->count)
+                q->symbolised += count;
+        if (s->end == REC_STACK_COMPLETE)
+                q->complete += count;
 }
 
 bool sample_counts(const struct recording *r, const struct rec_sample *s) {
@@ -49,7 +50,7 @@ static int by_samples(const void *x, const void *y) {
 
 int quality_init(const struct recording *r, struct quality *ret) {
         _cleanup_free_ uint32_t *counts = calloc((size_t) r->n_stacks + 1, sizeof(*counts));
-        _cleanup_free_ uint64_t *seen = calloc((size_t) r->n_modules + 1, sizeof(*seen));
+        _cleanup_free_ uint32_t *seen = calloc((size_t) r->n_modules + 1, sizeof(*seen));
         struct module_quality *modules = calloc((size_t) r->n_modules + 1, sizeof(*modules));
         struct quality q = { .lost = r->start->lost[REC_LOST_SAMPLES], .modules = modules };
         uint64_t frames = 0;
@@ -69,10 +70,7 @@ int quality_init(const struct recording *r, struct quality *ret) {
                 frames += r->stacks[i].count;
                 if (counts[i] == 0 || frames > FRAMES_MAX)
                         continue;
-                if (add_stack(r, i, counts[i], modules, seen))
-                        q.symbolised += counts[i];
-                if (r->stacks[i].end == REC_STACK_COMPLETE)
-                        q.complete += counts[i];
+                add_stack(r, i, counts[i], &q, seen);
         }
         qsort(modules, r->n_modules, sizeof(*modules), by_samples);
         while (q.n_modules < r->n_modules && modules[q.n_modules].samples > 0)

@@ -12,13 +12,14 @@
 struct module_quality {
         uint32_t module; /* index */
         uint32_t samples; /* with at least one frame in it */
-        uint32_t unnamed; /* with at least one frame in it that has no name */
+        uint64_t unnamed_frames; /* of it in those samples */
 };
 
 struct quality {
         uint32_t samples;
         uint32_t complete; /* the stack reaches a root frame */
         uint32_t symbolised; /* it has frames, and every one has a name */
+        uint64_t frames, named_frames; /* of all samples */
         uint64_t lost;
         struct module_quality *modules; /* owned; those with samples, most samples first */
         uint32_t n_modules;

@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <signal.h>
-#include <sys/wait.h>
-
 #include "common/text.h"
 #include "report/cause.h"
 #include "report/names.h"
@@ -26,18 +23,12 @@ enum {
         CALLERS_MAX = 5, /* lines below a hot leaf */
         STACKS_LINES_MIN = 4,
         STACK_PERCENT_MIN = 3,
-        LEDGER_PERCENT = 5, /* of the samples without all names, from which on modules are listed */
+        LEDGER_PERCENT = 5, /* of the frames, from which on a module without names is listed */
         LEDGER_MAX = 3,
         LINE_MAX_BYTES = 4096,
 };
 
 /* ---- the answer ---- */
-
-static const char *signal_name(int signal) {
-        const char *name = sigabbrev_np(signal);
-
-        return name ? name : "?";
-}
 
 static void put_headline(struct page *p, const struct analysis *a) {
         _cleanup_(buf_done) struct buf b = BUF_NULL;
@@ -45,30 +36,6 @@ static void put_headline(struct page *p, const struct analysis *a) {
         analysis_headline(a, &b);
         buf_printf(&b, ": %s", analysis_summary(a));
         page_wrap(p, PAGE_BOLD, 0, 2, buf_text(&b));
-}
-
-/* What a failed start ended with: the last of systemd's processes that did not end well. */
-static void put_exit(struct page *p, const struct analysis *a) {
-        const struct recording *r = a->recording;
-        const struct rec_process *last = NULL;
-        _cleanup_(buf_done) struct buf b = BUF_NULL;
-        const char *command;
-
-        if (r->start->result != REC_RESULT_FAILED)
-                return;
-        for (uint32_t i = 0; i < r->n_processes; i++)
-                if (r->processes[i].exit_code != 0 && r->processes[i].slot > REC_SLOT_EXECUTOR &&
-                    (!last || r->processes[i].end_ns > last->end_ns))
-                        last = r->processes + i;
-        if (!last)
-                return;
-        command = recording_slot_str(last->slot);
-        buf_printf(&b, "%s (%s=)", process_name(r, (uint32_t) (last - r->processes)), command);
-        if (WIFSIGNALED((int) last->exit_code))
-                buf_printf(&b, " was killed by signal %s.", signal_name(WTERMSIG((int) last->exit_code)));
-        else
-                buf_printf(&b, " exited with status %d.", WEXITSTATUS((int) last->exit_code));
-        page_wrap(p, PAGE_NORMAL, 2, 2, buf_text(&b));
 }
 
 static void put_notes(struct page *p, const struct analysis *a) {
@@ -82,7 +49,6 @@ static void put_notes(struct page *p, const struct analysis *a) {
                 page_wrap(p, PAGE_NORMAL, 2, 2, buf_text(&b));
                 buf_reset(&b);
         }
-        put_exit(p, a);
         if (s->attempts > 1) {
                 buf_printf(&b, "systemd started it %u times; this is about the first attempt.", s->attempts);
                 page_wrap(p, PAGE_NORMAL, 2, 2, buf_text(&b));
@@ -355,10 +321,10 @@ static void put_samples(struct page *p, const struct analysis *a) {
                                                        : 10);
         } else {
                 text_count(&b, q->samples);
-                buf_printf(&b, "%s at %u Hz: %llu%% of stacks complete, %llu%% fully named",
+                buf_printf(&b, "%s at %u Hz: %llu%% of stacks complete, %llu%% of frames named",
                            q->samples == 1 ? " sample" : " samples", s->frequency_hz,
                            (unsigned long long) q->complete * 100 / q->samples,
-                           (unsigned long long) q->symbolised * 100 / q->samples);
+                           (unsigned long long) (q->frames > 0 ? q->named_frames * 100 / q->frames : 0));
         }
         if (q->samples == 0 && q->lost == 0)
                 buf_putc(&b, '.');
@@ -427,24 +393,26 @@ static void put_losses(struct page *p, const struct analysis *a) {
 static void put_ledger(struct page *p, const struct analysis *a) {
         const struct recording *r = a->recording;
         const struct quality *q = &a->quality;
-        unsigned shown = 0;
+        uint32_t shown = 0, stripped = 0;
 
-        if ((uint64_t) q->symbolised * 100 >= (uint64_t) q->samples * (100 - LEDGER_PERCENT))
-                return;
         for (uint32_t i = 0; i < q->n_modules && shown < LEDGER_MAX; i++) {
                 const struct module_quality *m = q->modules + i;
                 const char *path = recording_text(r, r->modules[m->module].path);
-                const char *reason = r->symbols ? recording_reason_str(r->symbols[m->module].reason) : "";
+                uint32_t reason = r->symbols ? r->symbols[m->module].reason : REC_REASON_NONE;
                 _cleanup_(buf_done) struct buf b = BUF_NULL;
 
-                if ((uint64_t) m->unnamed * 100 < (uint64_t) q->samples * LEDGER_PERCENT)
+                if (m->unnamed_frames * 100 < q->frames * LEDGER_PERCENT)
                         continue;
-                buf_printf(
-                        &b, "Names missing in %s: %u%% of the samples%s%s", *path ? path : "generated code",
-                        (unsigned) ((uint64_t) m->unnamed * 100 / q->samples), *reason ? ": " : "", reason);
+                buf_printf(&b, "No names in %s (%llu%% of frames)%s%s", *path ? path : "generated code",
+                           (unsigned long long) (m->unnamed_frames * 100 / q->frames),
+                           reason != REC_REASON_NONE ? ": " : "", recording_reason_str(reason));
                 page_wrap(p, PAGE_GREY, 0, 2, buf_text(&b));
                 shown++;
+                stripped += reason == REC_REASON_STRIPPED;
         }
+        if (stripped > 0)
+                page_wrap(p, PAGE_GREY, 2, 2,
+                          "Install its debug symbols, or name their folder with --debug-dir=.");
 }
 
 static void put_honesty(struct page *p, const struct analysis *a, const struct report_options *options) {

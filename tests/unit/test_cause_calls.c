@@ -82,7 +82,7 @@ static void a_recursive_chown_is_a_walk(void **state) {
 
         assert_null(finding_of(&below, "file-walk"));
         assert_cause(at, "file-walk");
-        assert_non_null(strstr(at.analysis->findings[0].summary, "1,000 files owner or mode set"));
+        assert_non_null(strstr(at.analysis->findings[0].summary, "1,000 owners or modes set"));
         assert_string_equal(evidence_text(at.analysis->findings, "command"), "app -R /srv");
 }
 
