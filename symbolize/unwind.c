@@ -387,18 +387,18 @@ static bool step_without_cfi(struct walk *w) {
 /* ---- one frame after the other ---- */
 
 /* NULL: no CFI. The return address that the kernel gives a signal handler is the start of a function that
- * nobody calls, so the byte before it is in no FDE, in another function's, or in one that was stretched
- * for such readers. */
+ * nobody calls, so the byte before it is in no FDE, in another function's, or in one that was stretched for
+ * such readers. */
 static const struct unwind_rule *find_rule(struct walk *w) {
-        const enum unwind_rule_flags suspect = UNWIND_RULE_NONE | UNWIND_RULE_SIGNAL;
+        const struct unwind_table *table = w->here.table;
         uint64_t pc = w->regs.value[DWARF_RIP];
         const struct unwind_rule *rule, *at_pc;
 
-        if (!w->here.table)
+        if (!table)
                 return NULL;
-        rule = unwind_table_find(w->here.table, w->address - w->here.bias);
-        if (rule->flags & suspect && w->address != pc) {
-                at_pc = unwind_table_find(w->here.table, pc - w->here.bias);
+        rule = unwind_table_find(table, w->address - w->here.bias);
+        if (table->has_signal_frames && w->address != pc) {
+                at_pc = unwind_table_find(table, pc - w->here.bias);
                 if (at_pc->flags & UNWIND_RULE_SIGNAL) {
                         w->address = pc;
                         rule = at_pc;

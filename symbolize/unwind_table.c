@@ -196,8 +196,10 @@ static int make_rule(struct builder *b, const struct cfi_row *row, bool signal, 
         struct unwind_rule rule = { .cfa_register = row->cfa_register };
         int r;
 
-        if (signal)
+        if (signal) {
                 rule.flags |= UNWIND_RULE_SIGNAL;
+                b->table->has_signal_frames = true;
+        }
         if (row->kind[DWARF_RIP] == CFI_UNDEFINED)
                 rule.flags |= UNWIND_RULE_ROOT;
 

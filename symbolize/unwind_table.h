@@ -59,6 +59,7 @@ struct unwind_table {
         uint32_t pool_bytes;
         uint32_t *pages; /* number of the first row in or behind each 1 << UNWIND_PAGE_SHIFT bytes */
         uint32_t page_count; /* pages[page_count] == row_count */
+        bool has_signal_frames; /* some rule has UNWIND_RULE_SIGNAL: few modules do */
 };
 
 /* Never NULL. */
