@@ -26,8 +26,8 @@ enum {
 struct control {
         struct target target;
         __u64 armed_ns; /* 0: free; set last, cleared first */
-        __u32 generation; /* commands that joined so far: ExecStartPre= and ExecStart= of one file differ */
-        __u32 programs; /* indexes given out; 0 is whatever has not executed anything yet */
+        __u32 programs; /* the last index given out; 0 is whatever has not executed anything yet */
+        __u32 reserved;
 };
 
 /* A process of a unit, by its host tgid. */

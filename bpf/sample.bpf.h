@@ -72,6 +72,9 @@ static __always_inline void copy_stack(struct sample_slot *slot, __u64 sp, __u32
                         break;
                 if (step > size - done)
                         step = size - done;
+                asm volatile(
+                        ""
+                        : "+r"(step)); /* or the next check is left out, which kernels before 6.8 need */
                 if (step > STACK_PAGE)
                         break; /* cannot be; for the verifier */
                 if (bpf_probe_read_user(slot->stack + done, step, (void *) (sp + done)) < 0) {

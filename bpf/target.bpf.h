@@ -26,8 +26,16 @@ struct {
         __uint(max_entries, SESSION_MAX *PROGRAM_MAX);
 } programs SEC(".maps");
 
+struct {
+        __uint(type, BPF_MAP_TYPE_HASH);
+        __type(key, __u64); /* session << 32 | index */
+        __type(value, __u32);
+        __uint(max_entries, SESSION_MAX *PROGRAM_MAX);
+} program_numbers SEC(".maps");
+
 enum {
         CGROUP_PATH_MAX = 1024, /* TRACE_CGROUP_PATH_LEN, kernel/cgroup/cgroup-internal.h */
+        CLAIM_ATTEMPTS = 8, /* as many CPUs may execute a new program at once */
 };
 
 /* Too large for the stack of a program. */
@@ -180,11 +188,11 @@ static __always_inline bool add_member(struct task_struct *leader, __u32 session
 /* `leader` is a new member that no member forked. */
 static __always_inline void join(struct task_struct *leader, __u32 session, bool born) {
         __u64 now = bpf_ktime_get_ns();
-        struct control *control = control_of(session);
         struct event_join *event;
         __u32 generation;
 
-        generation = __sync_fetch_and_add(&control->generation, 1) + 1;
+        /* Two commands of a session do not join within 64 ns. */
+        generation = now >> 6;
         if (!add_member(leader, session, 0, generation, now))
                 return;
         event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
@@ -276,6 +284,24 @@ static __always_inline __u64 hash_path(const char path[static EVENT_PATH_MAX]) {
         return hash;
 }
 
+/* A number that no program of the session has. It is claimed by an insertion, since atomic instructions that
+ * return a value came with 5.12 only. 0: there is none. */
+static __always_inline __u32 claim_program(__u32 session) {
+        struct control *control = control_of(session);
+        __u32 claimed = 1;
+
+        for (int i = 0; i < CLAIM_ATTEMPTS; i++) {
+                __u64 number = (__u64) session << 32 | (control->programs + 1);
+
+                if ((__u32) number >= PROGRAM_MAX)
+                        return 0;
+                control->programs = number;
+                if (bpf_map_update_elem(&program_numbers, &number, &claimed, BPF_NOEXIST) == 0)
+                        return number;
+        }
+        return 0;
+}
+
 /* The index that calls of this executable, run for this command, are counted under. */
 static __always_inline __u32 program_index(const struct member *member,
                                            const char path[static EVENT_PATH_MAX]) {
@@ -285,12 +311,11 @@ static __always_inline __u32 program_index(const struct member *member,
                 .path_hash = hash_path(path),
         };
         __u32 *known = bpf_map_lookup_elem(&programs, &key), index;
-        struct control *control = control_of(member->session);
 
         if (known)
                 return *known;
-        index = __sync_fetch_and_add(&control->programs, 1) + 1;
-        if (index >= PROGRAM_MAX || bpf_map_update_elem(&programs, &key, &index, BPF_ANY) < 0) {
+        index = claim_program(member->session);
+        if (index == 0 || bpf_map_update_elem(&programs, &key, &index, BPF_ANY) < 0) {
                 count_lost(member->session, LOSS_PROGRAMS);
                 return 0;
         }

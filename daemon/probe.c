@@ -600,6 +600,10 @@ static bool program_of_session(const void *key, const void *value, void *userdat
         return ((const struct program_key *) key)->session == *(uint32_t *) userdata;
 }
 
+static bool number_of_session(const void *key, const void *value, void *userdata) {
+        return *(const uint64_t *) key >> 32 == *(uint32_t *) userdata;
+}
+
 static bool thread_of_session(const void *key, const void *value, void *userdata) {
         return ((const struct thread_state *) value)->session == *(uint32_t *) userdata;
 }
@@ -659,6 +663,7 @@ void probe_release(struct probe *p, uint32_t session) {
         each_entry(p->programs->maps.members, member_of_session, &member, &session);
         each_entry(p->programs->maps.threads, thread_of_session, &thread, &session);
         each_entry(p->programs->maps.programs, program_of_session, &program, &session);
+        each_entry(p->programs->maps.program_numbers, number_of_session, &program, &session);
         each_entry(p->programs->maps.waits, wait_of_session, &wait, &session);
         each_entry(p->programs->maps.dirs, dir_of_session, &count, &session);
         flush_calls(p, session);

@@ -32,6 +32,7 @@ enum {
         FREQUENCY = 99,
         WRITE_TIMEOUT_SEC = 20,
         PATH_BYTES = 512,
+        POLLS_MAX = 10000, /* of a millisecond */
 };
 
 static const char *mount_point; /* of the v2 hierarchy */
@@ -116,6 +117,34 @@ static pid_t start(const char *dir, const char *action, const char *number) {
                 join_and_exec(dir, action, number);
         expect(pid > 0, "fork: %s", strerror(errno));
         return pid;
+}
+
+static bool file_begins(const char *path, const char *text) {
+        _cleanup_free_ char *data = NULL;
+
+        return read_file_at(AT_FDCWD, path, 65536, &data, NULL) == 0 &&
+               (text ? startswith(data, text) != NULL : data[0] != '\0');
+}
+
+/* Until somebody is in the cgroup. */
+static void wait_until_in(const char *dir) {
+        char path[PATH_BYTES + 32];
+
+        snprintf(path, sizeof(path), "%s/cgroup.procs", dir);
+        for (int i = 0; i < POLLS_MAX && !file_begins(path, NULL); i++)
+                usleep(1000);
+        expect(file_begins(path, NULL), "nobody came into %s", dir);
+}
+
+/* Until it is in clock_nanosleep(). */
+static void wait_until_asleep(pid_t pid) {
+        char path[64], call[16];
+
+        snprintf(path, sizeof(path), "/proc/%d/syscall", (int) pid);
+        snprintf(call, sizeof(call), "%d ", SYS_clock_nanosleep);
+        for (int i = 0; i < POLLS_MAX && !file_begins(path, call); i++)
+                usleep(1000);
+        expect(file_begins(path, call), "%d does not sleep", (int) pid);
 }
 
 static int wait_for(pid_t pid) {
@@ -341,7 +370,7 @@ static void leftovers_are_not_in(void) {
         name_unit(&unit, "left.service");
         make_cgroup(unit.dir);
         leftover = start(unit.dir, "fork", "100000000");
-        usleep(20000); /* it is in its cgroup by then; if it were not, the test would fail */
+        wait_until_in(unit.dir);
         arm(&unit);
         run(unit.dir, "burn", "60");
         kill(leftover, SIGKILL);
@@ -416,7 +445,8 @@ static void open_waits_count_to_the_end(void) {
         arm(&unit);
         make_cgroup(unit.dir);
         pid = start(unit.dir, "sleep", "100000");
-        usleep(200000);
+        wait_until_asleep(pid);
+        usleep(150000); /* the time that is measured */
         finish(&unit);
         kill(pid, SIGKILL);
         wait_for(pid);

@@ -250,7 +250,8 @@ static void programs_are_told_apart_by_path_and_command(void **state) {
         assert_int_not_equal(exec_as(&child, "/usr/bin/other"), pre);
         assert_int_equal(exec_as(&child, "/usr/bin/prog"), pre);
 
-        make(&child, 100, &systemd, 4000); /* the next command of the unit */
+        host.now_ns = 6000; /* the next command of the unit */
+        make(&child, 100, &systemd, 5500);
         bpf_map_delete_elem(&members, &child.task.pid);
         enter(&child, &tree[2]);
         start = exec_as(&child, "/usr/bin/prog");
