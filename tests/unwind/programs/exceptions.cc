@@ -32,7 +32,7 @@ __attribute__((noinline)) static void middle(int depth, int n) {
 int main() {
         long caught = 0;
 
-        for (int i = 0; i < 300000; i++)
+        for (int i = 0; i < 600000; i++)
                 try {
                         middle(i % 20, i);
                 } catch (const std::exception &e) {
