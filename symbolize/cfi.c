@@ -159,9 +159,11 @@ static void set_rule(struct cfi_row *row, uint64_t reg, enum cfi_kind kind, int6
 
         row->kind[reg] = (uint8_t) kind;
         row->value[reg] = value;
-        if (kind == CFI_DEFAULT || kind == CFI_OFFSET)
-                row->unusual &= ~(UINT32_C(1) << reg);
-        else
+        row->offsets &= ~(UINT32_C(1) << reg);
+        row->unusual &= ~(UINT32_C(1) << reg);
+        if (kind == CFI_OFFSET)
+                row->offsets |= UINT32_C(1) << reg;
+        else if (kind != CFI_DEFAULT)
                 row->unusual |= UINT32_C(1) << reg;
 }
 

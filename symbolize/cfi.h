@@ -37,6 +37,7 @@ struct cfi_row {
         int64_t cfa_value; /* offset from cfa_register, or an expression */
         uint8_t cfa_register; /* DWARF number, or CFI_CFA_EXPRESSION */
         uint8_t kind[REG_COUNT]; /* enum cfi_kind, by DWARF number; DWARF_RIP: the return address */
+        uint32_t offsets; /* bit per register whose kind is CFI_OFFSET */
         uint32_t unusual; /* bit per register whose kind is neither CFI_DEFAULT nor CFI_OFFSET */
         int64_t value[REG_COUNT];
 };

@@ -177,22 +177,29 @@ static int put_extras(struct builder *b, const struct cfi_row *row, struct unwin
         return count == 0 ? 0 : pool_put(b, extras, count * sizeof(*extras), &rule->extra);
 }
 
-/* Registers other than those of `saved` and the return address that are at an offset: rare. */
-static bool has_other_offsets(const struct cfi_row *row) {
-        static const uint8_t others[] = {
-                DWARF_RAX, DWARF_RDX, DWARF_RCX, DWARF_RSI, DWARF_RDI,
-                DWARF_RSP, DWARF_R8,  DWARF_R9,  DWARF_R10, DWARF_R11,
+/* Fills rule->saved. False: there are other places, of these registers or of others, than it can hold. */
+static bool fill_saved(const struct cfi_row *row, struct unwind_rule *rule) {
+        static const int8_t index[REG_COUNT] = {
+                /* in unwind_saved_register, + 1 */
+                [DWARF_RBX] = 1, [DWARF_RBP] = 2, [DWARF_R12] = 3,
+                [DWARF_R13] = 4, [DWARF_R14] = 5, [DWARF_R15] = 6,
         };
-        uint8_t any = 0;
+        bool all = true;
 
-        for (size_t i = 0; i < ARRAY_SIZE(others); i++)
-                any |= row->kind[others[i]];
-        return any != CFI_DEFAULT;
+        for (uint32_t bits = row->offsets; bits != 0; bits &= bits - 1) {
+                int reg = __builtin_ctz(bits);
+                int64_t value = row->value[reg];
+
+                if (index[reg] > 0 && value != 0 && value == (int16_t) value)
+                        rule->saved[index[reg] - 1] = (int16_t) value;
+                else if (reg != DWARF_RIP || value != -8)
+                        all = false;
+        }
+
+        return all;
 }
 
 static int make_rule(struct builder *b, const struct cfi_row *row, bool signal, struct unwind_rule *ret) {
-        bool unusual = row->unusual || has_other_offsets(row) ||
-                       (row->kind[DWARF_RIP] == CFI_OFFSET && row->value[DWARF_RIP] != -8);
         struct unwind_rule rule = { .cfa_register = row->cfa_register };
         int r;
 
@@ -212,19 +219,7 @@ static int make_rule(struct builder *b, const struct cfi_row *row, bool signal, 
         else
                 rule.flags |= UNWIND_RULE_NONE;
 
-        for (size_t i = 0; i < UNWIND_SAVED_COUNT; i++) {
-                uint8_t reg = unwind_saved_register[i];
-                int64_t value = row->value[reg];
-
-                if (row->kind[reg] != CFI_OFFSET)
-                        continue;
-                if (value != 0 && value == (int16_t) value)
-                        rule.saved[i] = (int16_t) value;
-                else
-                        unusual = true;
-        }
-
-        if (unusual) {
+        if (!fill_saved(row, &rule) || row->unusual) {
                 r = put_extras(b, row, &rule);
                 if (r < 0)
                         return r;
