@@ -5,8 +5,8 @@
 
 TEST_ARCHIVES := $(call archives,client daemon worker symbolize report proto common)
 TEST_LIBS := -lbpf -lsystemd -ljansson -lzstd -lz -lcap -lseccomp -liberty -lpthread
-LINK_TEST = $(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP $(ALL_LDFLAGS) -o $@ $< \
-	-Wl,--start-group $(TEST_ARCHIVES) -Wl,--end-group $(TEST_LIBS)
+LINK_TEST = $(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP $(ALL_LDFLAGS) -o $@ $(filter %.c,$^) \
+	-Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(TEST_LIBS)
 
 # tests/unit/test_NAME.c: one program each.
 UNIT_TESTS := $(patsubst %.c,$(O)/%,$(sort $(wildcard tests/unit/test_*.c)))
@@ -16,16 +16,18 @@ $(O)/tests/unit/%: tests/unit/%.c $(TEST_ARCHIVES) $(PROGRAMS)
 
 # tests/fuzz/fuzz_NAME.c: an LLVMFuzzerTestOneInput(); here it replays tests/fuzz/corpus/NAME/.
 FUZZ_TESTS := $(patsubst %.c,$(O)/%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
-$(O)/tests/fuzz/%: tests/fuzz/%.c tests/fuzz/replay.c $(TEST_ARCHIVES)
+# No archive with a main(): libFuzzer brings its own.
+FUZZ_ARCHIVES := $(call archives,symbolize report proto common)
+$(O)/tests/fuzz/%: tests/fuzz/%.c tests/fuzz/replay.c $(FUZZ_ARCHIVES)
 	@mkdir -p $(@D)
-	$(LINK_TEST) tests/fuzz/replay.c -DCORPUS='"tests/fuzz/corpus/$(patsubst fuzz_%,%,$*)"'
+	$(LINK_TEST) -DCORPUS='"tests/fuzz/corpus/$(patsubst fuzz_%,%,$*)"'
 
 # The same entry points under libFuzzer: make fuzz T=60 (seconds each).
 FUZZERS := $(patsubst tests/fuzz/fuzz_%.c,$(O)-fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 fuzz:
 	$(MAKE) O=$(O)-fuzz CC=clang SANITIZE=fuzzer-no-link,address,undefined $(FUZZERS)
 	for f in $(notdir $(FUZZERS)); do $(O)-fuzz/$$f -max_total_time=$(or $(T),60) $(O)-fuzz/corpus-$$f tests/fuzz/corpus/$$f || exit 1; done
-$(O)/%: tests/fuzz/fuzz_%.c $(TEST_ARCHIVES)
+$(O)/%: tests/fuzz/fuzz_%.c $(FUZZ_ARCHIVES)
 	@mkdir -p $(O)/corpus-$*
 	$(LINK_TEST) -fsanitize=fuzzer
 
