@@ -117,6 +117,20 @@ static size_t run_wide(struct epilogue *e, const uint8_t *p, size_t bytes) {
         return 0;
 }
 
+/* crti.o's _init calls __gmon_start__ if it is there, and then returns: whatever the branch does, rsp is the same
+ * behind it. */
+static size_t skip_gmon_start(const uint8_t *p, size_t bytes) {
+        static const uint8_t test[] = { 0x48, 0x85, 0xc0 }, call_if[] = { 0x74, 0x02, 0xff, 0xd0 };
+
+        if (bytes >= 7 && p[0] == 0x48 && p[1] == 0x8b && p[2] == 0x05) /* mov __gmon_start__, rax */
+                return 7;
+        if (bytes >= sizeof(test) && memcmp(p, test, sizeof(test)) == 0)
+                return sizeof(test);
+        if (bytes >= sizeof(call_if) && memcmp(p, call_if, sizeof(call_if)) == 0)
+                return sizeof(call_if);
+        return 0;
+}
+
 static size_t run_return(struct epilogue *e, size_t length) {
         e->returned = pop(e, DWARF_RIP);
         return e->returned ? length : 0;
@@ -125,7 +139,10 @@ static size_t run_return(struct epilogue *e, size_t length) {
 /* One instruction. Its length, 0: not part of an epilogue, or not enough stack. */
 static size_t run_instruction(struct epilogue *e, const uint8_t *p, size_t bytes) {
         static const uint8_t vzeroupper[] = { 0xc5, 0xf8, 0x77 };
+        size_t skipped = skip_gmon_start(p, bytes);
 
+        if (skipped > 0)
+                return skipped;
         if (p[0] == 0xc3)
                 return run_return(e, 1);
         if (bytes >= 2 && (p[0] == 0xf3 || p[0] == 0xf2) && p[1] == 0xc3) /* rep ret, bnd ret */
@@ -146,7 +163,7 @@ static size_t run_instruction(struct epilogue *e, const uint8_t *p, size_t bytes
 /* Most addresses are not in an epilogue: tell before the registers are copied. */
 static bool may_be_epilogue(uint8_t first) {
         return (first >= 0x58 && first <= 0x5f) || first == 0x41 || first == 0x48 || first == 0xc3 ||
-               first == 0xc5 || first == 0xc9 || first == 0xf2 || first == 0xf3;
+               first == 0x74 || first == 0xc5 || first == 0xc9 || first == 0xf2 || first == 0xf3;
 }
 
 bool x86_run_epilogue(const uint8_t *code, size_t bytes, const struct stack_memory *memory,

@@ -555,6 +555,21 @@ static void a_caller_that_only_returns_needs_no_cfi(void **state) {
         assert_int_equal(w->count, 2);
 }
 
+static void init_without_cfi_is_left_from_everywhere(void **state) {
+        _cleanup_(world_freep) struct world *w = world_new();
+        uint32_t cie = put_cie(w, "zR");
+
+        CODE_AT(w, F(5) + 4, 0x48, 0x8b, 0x05, 1, 2, 3, 4, 0x48, 0x85, 0xc0, 0x74, 0x02, 0xff, 0xd0, 0x48,
+                0x83, 0xc4, 0x08, 0xc3);
+        FDE(w, cie, F(3), DW_CFA_undefined, DWARF_RIP);
+        w->words[0] = NOT_CODE;
+        w->words[1] = RET(3);
+        for (size_t at = 4; at <= 18; at += at == 4 ? 7 : at == 11 ? 3 : 4) {
+                assert_int_equal(walk(w, F(5) + at), REC_STACK_COMPLETE);
+                assert_int_equal(w->count, 2);
+        }
+}
+
 static void the_entry_of_a_program_is_known_by_its_stack(void **state) {
         _cleanup_(world_freep) struct world *w = world_new();
         uint32_t cie = put_cie(w, "zR");
@@ -783,6 +798,7 @@ int main(void) {
                 cmocka_unit_test(the_first_instructions_without_cfi_are_known_by_their_code),
                 cmocka_unit_test(an_epilogue_is_run_when_cfi_is_silent_about_it),
                 cmocka_unit_test(a_caller_that_only_returns_needs_no_cfi),
+                cmocka_unit_test(init_without_cfi_is_left_from_everywhere),
                 cmocka_unit_test(the_entry_of_a_program_is_known_by_its_stack),
                 cmocka_unit_test(a_thread_that_has_not_run_is_complete),
                 cmocka_unit_test(in_a_system_call_the_address_is_inside_the_instruction),

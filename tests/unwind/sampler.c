@@ -90,10 +90,28 @@ static uint32_t find_vdso(struct sampler *s, pid_t pid, uint64_t start, uint64_t
         return (uint32_t) s->module_count++;
 }
 
+/* By the segment with code: its first page may begin with the end of the segment before, which lies
+ * elsewhere. */
+static bool find_bias(const struct elf_image *image, const struct unwind_mapping *m, uint64_t *ret) {
+        const struct elf_segment *segments;
+        unsigned count = elf_image_segments(image, &segments);
+
+        for (unsigned i = 0; i < count; i++) {
+                const struct elf_segment *segment = &segments[i];
+
+                if (!segment->executable || m->offset + (m->end - m->start) <= segment->offset ||
+                    m->offset >= segment->offset + segment->file_bytes)
+                        continue;
+                *ret = m->start - (segment->vaddr - segment->offset + m->offset);
+                return true;
+        }
+
+        return false;
+}
+
 static void add_mapping(struct sampler *s, struct process *p, const char *line) {
         struct unwind_mapping m = { .module = REC_NONE };
         char flags[5], path[4096] = "";
-        uint64_t vaddr;
 
         if (sscanf(line, "%lx-%lx %4s %lx %*s %*s %4095[^\n]", &m.start, &m.end, flags, &m.offset, path) < 4)
                 return;
@@ -111,8 +129,7 @@ static void add_mapping(struct sampler *s, struct process *p, const char *line) 
         if (m.module != REC_NONE) {
                 const struct module *module = &s->modules[m.module];
 
-                if (module->image && elf_image_vaddr(module->image, m.offset, &vaddr) == 0) {
-                        m.bias = m.start - vaddr;
+                if (module->image && find_bias(module->image, &m, &m.bias)) {
                         m.image = module->image;
                         m.table = module->table;
                 }
