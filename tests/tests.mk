@@ -5,7 +5,7 @@
 
 TEST_ARCHIVES := $(call archives,client daemon worker symbolize report proto common)
 TEST_LIBS := -lbpf -lsystemd -ljansson -lzstd -lz -lcap -lseccomp -liberty -lpthread
-LINK_TEST = $(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP $(ALL_LDFLAGS) -o $@ $(filter %.c,$^) \
+LINK_TEST = $(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP $(ALL_LDFLAGS) -o $@ $< $(MORE) \
 	-Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(TEST_LIBS)
 
 # tests/unit/test_NAME.c: one program each.
@@ -18,6 +18,7 @@ $(O)/tests/unit/%: tests/unit/%.c $(TEST_ARCHIVES) $(PROGRAMS)
 FUZZ_TESTS := $(patsubst %.c,$(O)/%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 # No archive with a main(): libFuzzer brings its own.
 FUZZ_ARCHIVES := $(call archives,symbolize report proto common)
+$(O)/tests/fuzz/%: MORE = tests/fuzz/replay.c
 $(O)/tests/fuzz/%: tests/fuzz/%.c tests/fuzz/replay.c $(FUZZ_ARCHIVES)
 	@mkdir -p $(@D)
 	$(LINK_TEST) -DCORPUS='"tests/fuzz/corpus/$(patsubst fuzz_%,%,$*)"'
