@@ -132,10 +132,12 @@ static bool fits_int32(int64_t value) {
         return value == (int32_t) value;
 }
 
-static int make_extra(struct builder *b, const struct cfi_row *row, uint8_t reg, struct unwind_extra *ret) {
+static int make_extra(struct builder *b, const struct cfi_row *row, unsigned reg, struct unwind_extra *ret) {
         int64_t value = row->value[reg];
 
-        *ret = (struct unwind_extra){ .reg = reg, .kind = row->kind[reg], .value = (int32_t) value };
+        *ret = (struct unwind_extra){ .reg = (uint8_t) reg,
+                                      .kind = row->kind[reg],
+                                      .value = (int32_t) value };
         if (ret->kind == CFI_EXPRESSION || ret->kind == CFI_VAL_EXPRESSION)
                 return pool_put_expression(b, value, &ret->value);
         if (!fits_int32(value) || (ret->kind == CFI_REGISTER && (uint64_t) value >= REG_COUNT))
@@ -144,7 +146,7 @@ static int make_extra(struct builder *b, const struct cfi_row *row, uint8_t reg,
 }
 
 /* May this register's rule be left to struct unwind_rule? */
-static bool is_usual(const struct cfi_row *row, uint8_t reg) {
+static bool is_usual(const struct cfi_row *row, unsigned reg) {
         int64_t value = row->value[reg];
 
         if (row->unusual & UINT32_C(1) << reg)
@@ -163,7 +165,7 @@ static int put_extras(struct builder *b, const struct cfi_row *row, struct unwin
         struct unwind_extra extras[REG_COUNT];
         size_t count = 0;
 
-        for (uint8_t reg = 0; reg < REG_COUNT; reg++) {
+        for (unsigned reg = 0; reg < REG_COUNT; reg++) {
                 int r;
 
                 if (is_usual(row, reg))
