@@ -16,6 +16,7 @@ const struct cause causes[] = {
         { "missing-file-storm", "missing-file storm", cause_missing_find, CAUSE_PERCENT, CAUSE_USEC, false },
         { "file-walk", "file walk", cause_walk_find, CAUSE_PERCENT, CAUSE_USEC, false },
         { "readiness-missing", "readiness missing", cause_readiness_find, CAUSE_PERCENT, CAUSE_USEC, true },
+        { "pidfile-missing", "PID file missing", cause_pidfile_find, CAUSE_PERCENT, CAUSE_USEC, true },
         { "start-post-wait", "ExecStartPost", cause_start_post_find, CAUSE_PERCENT, CAUSE_USEC, false },
         { "sleep", "sleep", cause_sleep_find, CAUSE_PERCENT, CAUSE_USEC, false },
         { "dependency-wait", "waiting for other units", cause_dependency_find, CAUSE_PERCENT, CAUSE_USEC,

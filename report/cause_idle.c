@@ -10,6 +10,7 @@
  * Causes in which nothing is being done:
  *
  *   readiness-missing   the service is up and idle, and never said so (FC-04)
+ *   pidfile-missing     the daemon is there, and its PID file is not (FC-13)
  *   sleep               a program sleeps for a time it was told (FC-22)
  */
 
@@ -104,6 +105,41 @@ int cause_readiness_find(const struct analysis *a, struct finding *f) {
         return buf_error(&b) < 0 ? -ENOMEM : 1;
 }
 
+/* systemd has one thing left to wait for when the process that it started has ended well: the PID file. Not a
+ * parent that still runs, nor one that failed. */
+int cause_pidfile_find(const struct analysis *a, struct finding *f) {
+        const struct recording *r = a->recording;
+        const char *file = recording_property(r, "PIDFile");
+        _cleanup_(buf_done) struct buf b = BUF_NULL;
+        const struct rec_process *parent = NULL;
+
+        if (r->start->result != REC_RESULT_TIMEOUT || !streq(recording_text(r, r->start->type), "forking") ||
+            !file || !*file)
+                return 0;
+        for (uint32_t i = 0; i < r->n_processes; i++)
+                if (r->processes[i].slot == REC_SLOT_START &&
+                    (!parent || r->processes[i].begin_ns < parent->begin_ns))
+                        parent = r->processes + i;
+        if (!parent || parent->end_ns == 0 || parent->exit_code != 0 || parent->end_ns >= a->path.end_ns)
+                return 0;
+        f->process = (uint32_t) (parent - r->processes);
+        f->duration_ns = a->path.end_ns - MAX(parent->end_ns, a->path.origin_ns);
+        buf_puts(&b, process_name(r, f->process));
+        buf_puts(&b, " left its daemon behind at ");
+        text_span(&b, analysis_at_usec(a, parent->end_ns));
+        buf_printf(&b, ", but systemd waited for PIDFile=%s for ", file);
+        put_time_and_share(&b, a, f->duration_ns);
+        finding_summary(f, "PID file missing: %s", buf_text(&b));
+        finding_text(f, "pid_file", file);
+        finding_number(f, "daemonised_usec", analysis_at_usec(a, parent->end_ns));
+        finding_advice(
+                f, NULL,
+                "Let PIDFile= be the path that the daemon writes, in a directory that it may write to "
+                "(RuntimeDirectory=).");
+        finding_advice(f, NULL, "Or run the daemon in the foreground with Type=exec and without PIDFile=.");
+        return buf_error(&b) < 0 ? -ENOMEM : 1;
+}
+
 /* Sleeps on the path: their time, the process that slept longest, how many did. */
 static void find_sleepers(const struct analysis *a, struct finding *f, uint32_t *ret_sleepers) {
         const struct recording *r = a->recording;
@@ -134,7 +170,7 @@ int cause_sleep_find(const struct analysis *a, struct finding *f) {
         const char *arguments;
         uint32_t sleepers;
 
-        if (cause_found(a, "readiness-missing", REC_NONE))
+        if (cause_found(a, "readiness-missing", REC_NONE) || cause_found(a, "pidfile-missing", REC_NONE))
                 return 0;
         find_sleepers(a, f, &sleepers);
         if (f->process >= r->n_processes)

@@ -135,6 +135,10 @@ static uint32_t find_parent(const struct recording *r, const uint32_t *by_pid, u
         return by_pid[low - 1];
 }
 
+static bool is_start_slot(uint32_t slot) {
+        return slot != REC_SLOT_RELOAD && slot != REC_SLOT_STOP;
+}
+
 static int find_parents(struct process_index *x) {
         const struct recording *r = x->recording;
         _cleanup_free_ uint32_t *by_pid = calloc((size_t) r->n_processes + 1, sizeof(*by_pid));
@@ -148,12 +152,13 @@ static int find_parents(struct process_index *x) {
                 by_pid[i] = i;
         qsort_r(by_pid, r->n_processes, sizeof(*by_pid), by_pid_and_birth, (void *) r);
         for (uint32_t i = 0; i < r->n_processes; i++) {
-                uint32_t slot = r->processes[i].slot;
-
                 x->parents[i] = find_parent(r, by_pid, i);
-                if (x->parents[i] == REC_NONE && slot != REC_SLOT_RELOAD && slot != REC_SLOT_STOP)
+                if (x->parents[i] == REC_NONE && is_start_slot(r->processes[i].slot))
                         x->tops[x->n_tops++] = i;
         }
+        for (uint32_t i = 0; i < r->n_processes && x->n_tops == 0; i++) /* better one of those than none */
+                if (x->parents[i] == REC_NONE)
+                        x->tops[x->n_tops++] = i;
         qsort_r(x->tops, x->n_tops, sizeof(*x->tops), by_birth, (void *) r);
         return 0;
 }

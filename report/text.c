@@ -178,21 +178,35 @@ static void put_milestone(struct buf *b, const struct analysis *a, const struct 
         text_span(b, analysis_at_usec(a, m->time_ns));
 }
 
+/* systemd's own steps are told by the breakdown. */
+static bool is_told(const struct rec_milestone *m) {
+        return m->kind != REC_MILESTONE_CGROUP && m->kind != REC_MILESTONE_EXECUTOR;
+}
+
 static void put_milestones(struct page *p, const struct analysis *a) {
         const struct recording *r = a->recording;
-        uint32_t n = r->n_milestones, skipped = n > MILESTONES_MAX ? n - MILESTONES_MAX : 0;
+        uint32_t n = 0, told = 0, skipped;
         _cleanup_(buf_done) struct buf b = BUF_NULL;
 
+        for (uint32_t i = 0; i < r->n_milestones; i++)
+                n += is_told(r->milestones + i);
         if (n == 0)
                 return;
+        skipped =
+                n > MILESTONES_MAX + 1 ? n - MILESTONES_MAX : 0; /* the line about one takes as much room */
         buf_puts(&b, "Milestones: ");
-        for (uint32_t i = 0; i < n; i++) {
-                if (skipped > 0 && i == MILESTONES_MAX / 2) { /* the beginning and the end matter */
+        for (uint32_t i = 0; i < r->n_milestones; i++) {
+                const struct rec_milestone *m = r->milestones + a->milestones[i];
+
+                if (!is_told(m))
+                        continue;
+                told++;
+                if (skipped > 0 && told == MILESTONES_MAX / 2 + 1) /* the beginning and the end matter */
                         buf_printf(&b, "; … %u more", skipped);
-                        i += skipped;
-                }
-                buf_puts(&b, i > 0 ? "; " : "");
-                put_milestone(&b, a, r->milestones + a->milestones[i]);
+                if (skipped > 0 && told > MILESTONES_MAX / 2 && told <= MILESTONES_MAX / 2 + skipped)
+                        continue;
+                buf_puts(&b, told > 1 ? "; " : "");
+                put_milestone(&b, a, m);
         }
         page_blank(p);
         page_wrap(p, PAGE_NORMAL, 0, 2, buf_text(&b));

@@ -82,6 +82,26 @@ static void readiness_is_not_missed_where_it_was_sent_or_not_expected(void **sta
         assert_null(finding_of(&asking, "readiness-missing"));
 }
 
+/* ---- pidfile-missing ---- */
+
+#define FORKING(result, exit)                                                                               \
+        "start begin=0 until=1s type=forking result=" result "\nproperty PIDFile /run/x.pid\n"              \
+        "process 1 begin=0 exec=0 end=100ms comm=x slot=ExecStart exit=" exit "\n"                          \
+        "process 2 parent=1 begin=50ms comm=x slot=ExecStart\nwait 1 on-cpu blocked=100ms\n"                \
+        "wait 2 clock_nanosleep blocked=950ms\n"
+
+static void a_daemon_without_its_pid_file(void **state) {
+        _described_ d = describe(FORKING("timeout", "0"), NULL);
+        _described_ up = describe(FORKING("active", "0"), NULL);
+        _described_ failed = describe(FORKING("timeout", "256"), NULL);
+
+        assert_cause(d, "pidfile-missing");
+        assert_int_equal(d.analysis->findings[0].duration_ns, 900 * NSEC_PER_MSEC);
+        assert_string_equal(evidence_text(d.analysis->findings, "pid_file"), "/run/x.pid");
+        assert_null(finding_of(&up, "pidfile-missing"));
+        assert_null(finding_of(&failed, "pidfile-missing"));
+}
+
 /* ---- phases ---- */
 
 static void waiting_in_the_queue_is_not_the_services_fault(void **state) {
@@ -194,6 +214,7 @@ int main(void) {
                 cmocka_unit_test(an_idle_service_that_never_said_ready),
                 cmocka_unit_test(sleep_infinity_is_idle_too),
                 cmocka_unit_test(readiness_is_not_missed_where_it_was_sent_or_not_expected),
+                cmocka_unit_test(a_daemon_without_its_pid_file),
                 cmocka_unit_test(waiting_in_the_queue_is_not_the_services_fault),
                 cmocka_unit_test(time_before_exec_is_systemds),
                 cmocka_unit_test(small_things_get_no_line),
