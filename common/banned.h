@@ -12,4 +12,5 @@
 #undef sprintf
 #undef vsprintf
 
-#pragma GCC poison strcpy strcat strncpy strncat sprintf vsprintf gets strtok atoi atol atoll system popen tmpnam tempnam mktemp
+#pragma GCC poison strcpy strcat strncpy strncat sprintf vsprintf gets strtok atoi atol atoll system popen  \
+        tmpnam tempnam mktemp

@@ -202,6 +202,7 @@ int parse_hex(const char *text, uint8_t *ret, size_t bytes) {
                         return -EINVAL;
 
         for (size_t i = 0; i < bytes; i++)
-                ret[i] = (uint8_t) ((unsigned) hex_digit(text[2 * i]) << 4 | (unsigned) hex_digit(text[2 * i + 1]));
+                ret[i] = (uint8_t) ((unsigned) hex_digit(text[2 * i]) << 4 |
+                                    (unsigned) hex_digit(text[2 * i + 1]));
         return 0;
 }

@@ -12,13 +12,13 @@
 enum { PROCFS_FILE_MAX = 1 << 20 };
 
 struct procfs_stat {
-        char comm[64];          /* between the first '(' and the *last* ')': a comm may hold both */
+        char comm[64]; /* between the first '(' and the *last* ')': a comm may hold both */
         char state;
         uint32_t parent;
-        uint64_t start_ticks;   /* since boot */
+        uint64_t start_ticks; /* since boot */
 };
 
-int procfs_open(int *ret_fd);                           /* "/proc" */
+int procfs_open(int *ret_fd); /* "/proc" */
 int procfs_stat(int proc_fd, uint32_t pid, struct procfs_stat *ret);
 /* argv joined by single spaces, cut at `max` bytes. "" for kernel threads. */
 int procfs_arguments(int proc_fd, uint32_t pid, size_t max, char **ret);
@@ -34,8 +34,9 @@ struct procfs_mapping {
         uint64_t start, end, offset, inode;
         uint32_t major, minor;
         char permissions[5];
-        const char *path;       /* unescaped (\012), "" for anonymous; valid in the callback only */
+        const char *path; /* unescaped (\012), "" for anonymous; valid in the callback only */
 };
 /* Calls f for each line of /proc/PID/maps until it returns non-zero, which is returned. -EBADMSG: a line
  * that is none. */
-int procfs_maps(int proc_fd, uint32_t pid, int (*f)(const struct procfs_mapping *m, void *userdata), void *userdata);
+int procfs_maps(int proc_fd, uint32_t pid, int (*f)(const struct procfs_mapping *m, void *userdata),
+                void *userdata);

@@ -15,8 +15,8 @@ enum { UNIT_NAME_MAX = 255 };
  * without a suffix gets ".service", odd characters are escaped (\x2d). *ret is malloc()ed.
  * -EINVAL: cannot be a unit name (empty, too long, "/" unescapable). */
 int unit_name_mangle(const char *typed, char **ret);
-bool unit_name_is_valid(const char *name);              /* plain, template or instance */
-bool unit_name_is_template(const char *name);           /* "foo@.service" */
+bool unit_name_is_valid(const char *name); /* plain, template or instance */
+bool unit_name_is_template(const char *name); /* "foo@.service" */
 bool unit_name_is_service(const char *name);
 /* Name of the cgroup directory of a unit: escaped with "_" where it would clash with a kernel file
  * ("memory.service" → "_memory.service"). *ret is malloc()ed. */

@@ -30,7 +30,7 @@ enum {
         LAG_MSEC = 2, /* an event is in its ring this long after its time stamp, at the latest */
         COLLECTOR_PRIORITY = 1, /* SCHED_FIFO: a normal thread misses one in seven processes of 0.6 ms */
         FEATURES_MAX = 16,
-        COST_CALL_NS = 50,      /* of a counted call over an empty program on sys_exit, measured */
+        COST_CALL_NS = 50, /* of a counted call over an empty program on sys_exit, measured */
 };
 
 /* Kinds of merge items. */

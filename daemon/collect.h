@@ -17,9 +17,9 @@ struct collect;
 struct capture;
 
 struct collect_feature {
-        const char *name;               /* "build-id mmap events" */
+        const char *name; /* "build-id mmap events" */
         bool available;
-        const char *reason;             /* when not: a sentence; else "" */
+        const char *reason; /* when not: a sentence; else "" */
 };
 
 /* Loads programs and opens perf events (design §4). On error *ret_reason is a sentence for the user
@@ -29,8 +29,8 @@ struct collect *collect_free(struct collect *c);
 unsigned collect_features(struct collect *c, const struct collect_feature **ret);
 
 struct capture_options {
-        struct target target;           /* path and root of the unit's cgroup */
-        const char *cgroup_dir;         /* the same as a directory below the mounted hierarchy, it need not exist;
+        struct target target; /* path and root of the unit's cgroup */
+        const char *cgroup_dir; /* the same as a directory below the mounted hierarchy, it need not exist;
                                            when it does, it is armed by id and processes in it are left out */
         uint32_t frequency_hz;
         uid_t worker_uid;

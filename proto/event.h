@@ -19,65 +19,65 @@
 #endif
 
 enum {
-        SESSION_MAX = 16,              /* units captured at once; index of every per-session array */
-        TARGET_PATH_MAX = 256,         /* a unit name has at most 255 characters, a cgroup name 255 */
-        TARGET_DEPTH_MAX = 24,         /* slices between the manager's cgroup and the unit's */
-        EVENT_COMM_MAX = 16,           /* TASK_COMM_LEN */
-        EVENT_PATH_MAX = 256,          /* of a path or socket address that is kept; longer ones are cut */
-        STACK_COPY_MAX = 64 * 1024,    /* clang's live stack is 50 KB at most (measured) */
+        SESSION_MAX = 16, /* units captured at once; index of every per-session array */
+        TARGET_PATH_MAX = 256, /* a unit name has at most 255 characters, a cgroup name 255 */
+        TARGET_DEPTH_MAX = 24, /* slices between the manager's cgroup and the unit's */
+        EVENT_COMM_MAX = 16, /* TASK_COMM_LEN */
+        EVENT_PATH_MAX = 256, /* of a path or socket address that is kept; longer ones are cut */
+        STACK_COPY_MAX = 64 * 1024, /* clang's live stack is 50 KB at most (measured) */
         STACK_PAGE = 4096,
-        PROGRAM_MAX = 256,             /* (executable, command slot) pairs counted apart in one session */
+        PROGRAM_MAX = 256, /* (executable, command slot) pairs counted apart in one session */
         SYSCALL_NR_MAX = 512,
-        SYSCALL_IA32 = 0x400,          /* set in a call number of the ia32 table */
-        SYSCALL_NONE = 0xffff,         /* not in a system call */
-        SYSCALL_FAULT = 0xfffe,        /* waits: in a page fault */
+        SYSCALL_IA32 = 0x400, /* set in a call number of the ia32 table */
+        SYSCALL_NONE = 0xffff, /* not in a system call */
+        SYSCALL_FAULT = 0xfffe, /* waits: in a page fault */
 };
 
 enum event_type {
         EVENT_NULL,
-        EVENT_CGROUP,                  /* the cgroup of an armed unit was made */
-        EVENT_JOIN,                    /* a process became a member: moved in, or born inside */
-        EVENT_FORK,                    /* a member made a process */
+        EVENT_CGROUP, /* the cgroup of an armed unit was made */
+        EVENT_JOIN, /* a process became a member: moved in, or born inside */
+        EVENT_FORK, /* a member made a process */
         EVENT_EXEC,
-        EVENT_EXIT,                    /* the last thread of a member ended */
-        EVENT_SAMPLE,                  /* a member was on a CPU; the user stack follows */
-        EVENT_WAIT,                    /* a member's accumulated blocked time crossed the period */
-        EVENT_PATH,                    /* a call with its path or address, see enum path_kind */
+        EVENT_EXIT, /* the last thread of a member ended */
+        EVENT_SAMPLE, /* a member was on a CPU; the user stack follows */
+        EVENT_WAIT, /* a member's accumulated blocked time crossed the period */
+        EVENT_PATH, /* a call with its path or address, see enum path_kind */
         EVENT_TYPE_MAX,
 };
 
 /* At the front of every ring record. */
 struct event_head {
-        __u32 type;                    /* enum event_type */
-        __u32 session;                 /* < SESSION_MAX */
+        __u32 type; /* enum event_type */
+        __u32 session; /* < SESSION_MAX */
         __u64 time_ns;
-        __u32 tgid, tid;               /* in the daemon's pid namespace */
+        __u32 tgid, tid; /* in the daemon's pid namespace */
         __u32 host_tgid, host_tid;
 };
 
 struct event_cgroup {
-        struct event_head head;        /* tgid: who made it (systemd) */
+        struct event_head head; /* tgid: who made it (systemd) */
         __u64 cgroup_id;
 };
 
 struct event_join {
         struct event_head head;
-        __u32 born;                    /* 1: by CLONE_INTO_CGROUP or a fork seen inside; 0: moved */
+        __u32 born; /* 1: by CLONE_INTO_CGROUP or a fork seen inside; 0: moved */
         __u32 parent_tgid;
         char comm[EVENT_COMM_MAX];
 };
 
 struct event_fork {
-        struct event_head head;        /* of the parent */
+        struct event_head head; /* of the parent */
         __u32 child_tgid;
         __u32 child_host_tgid;
 };
 
 struct event_exec {
         struct event_head head;
-        __u32 program;                 /* counts from now on are kept under this index, see struct call_key */
-        __u32 path_size;               /* with the NUL; the path as the kernel was given it (bprm->filename) */
-        __u64 arg_start, arg_end;      /* of the new image's argument strings: /proc/PID/cmdline */
+        __u32 program; /* counts from now on are kept under this index, see struct call_key */
+        __u32 path_size; /* with the NUL; the path as the kernel was given it (bprm->filename) */
+        __u64 arg_start, arg_end; /* of the new image's argument strings: /proc/PID/cmdline */
         char comm[EVENT_COMM_MAX];
         char path[EVENT_PATH_MAX];
         /* char arguments[]: the first bytes of the argument strings, NUL between them, to the record's end */
@@ -85,74 +85,92 @@ struct event_exec {
 
 struct event_exit {
         struct event_head head;
-        __u32 exit_code;               /* as wait status: signal in the low 7 bits, status << 8 */
+        __u32 exit_code; /* as wait status: signal in the low 7 bits, status << 8 */
         __u32 reserved;
 };
 
 enum sample_flags {
-        SAMPLE_USER = 1 << 0,          /* interrupted in user mode; else in the kernel on its behalf */
-        SAMPLE_SYSCALL = 1 << 1,       /* in the system call of `syscall` */
-        SAMPLE_COMPAT = 1 << 2,        /* 32-bit user code: no stack */
-        SAMPLE_STACK_CUT = 1 << 3,     /* the cap ended the copy */
-        SAMPLE_STACK_FAULT = 1 << 4,   /* a page could not be read (end of the stack, or not present) */
-        SAMPLE_NO_REGS = 1 << 5,       /* no user registers: kernel thread, exiting */
-        SAMPLE_ON_FAULT = 1 << 6,      /* in the kernel for a page fault or interrupt, not a call */
+        SAMPLE_USER = 1 << 0, /* interrupted in user mode; else in the kernel on its behalf */
+        SAMPLE_SYSCALL = 1 << 1, /* in the system call of `syscall` */
+        SAMPLE_COMPAT = 1 << 2, /* 32-bit user code: no stack */
+        SAMPLE_STACK_CUT = 1 << 3, /* the cap ended the copy */
+        SAMPLE_STACK_FAULT = 1 << 4, /* a page could not be read (end of the stack, or not present) */
+        SAMPLE_NO_REGS = 1 << 5, /* no user registers: kernel thread, exiting */
+        SAMPLE_ON_FAULT = 1 << 6, /* in the kernel for a page fault or interrupt, not a call */
 };
 
 /* x86-64 user registers in DWARF order (System V ABI, figure 3.36): rax rdx
  * rcx rbx rsi rdi rbp rsp r8..r15 rip. <sys/ucontext.h> has REG_RSP and so on for another order. */
-enum { DWARF_RAX, DWARF_RDX, DWARF_RCX, DWARF_RBX, DWARF_RSI, DWARF_RDI, DWARF_RBP, DWARF_RSP, DWARF_R8,
-       DWARF_R9, DWARF_R10, DWARF_R11, DWARF_R12, DWARF_R13, DWARF_R14, DWARF_R15, DWARF_RIP, REG_COUNT };
+enum {
+        DWARF_RAX,
+        DWARF_RDX,
+        DWARF_RCX,
+        DWARF_RBX,
+        DWARF_RSI,
+        DWARF_RDI,
+        DWARF_RBP,
+        DWARF_RSP,
+        DWARF_R8,
+        DWARF_R9,
+        DWARF_R10,
+        DWARF_R11,
+        DWARF_R12,
+        DWARF_R13,
+        DWARF_R14,
+        DWARF_R15,
+        DWARF_RIP,
+        REG_COUNT
+};
 
 struct event_sample {
         struct event_head head;
-        __u32 flags;                   /* enum sample_flags */
+        __u32 flags; /* enum sample_flags */
         __u32 cpu;
-        __u32 syscall;                 /* number, | SYSCALL_IA32, or SYSCALL_NONE */
-        __u32 stack_bytes;             /* copied from regs[DWARF_RSP] upwards, behind this struct */
+        __u32 syscall; /* number, | SYSCALL_IA32, or SYSCALL_NONE */
+        __u32 stack_bytes; /* copied from regs[DWARF_RSP] upwards, behind this struct */
         __u64 regs[REG_COUNT];
-        char comm[EVENT_COMM_MAX];     /* of the thread */
+        char comm[EVENT_COMM_MAX]; /* of the thread */
         /* __u8 stack[stack_bytes] */
 };
 
 enum wait_flags {
-        WAIT_IO = 1 << 0,              /* in_iowait: the disk */
-        WAIT_FAULT = 1 << 1,           /* in a page fault */
+        WAIT_IO = 1 << 0, /* in_iowait: the disk */
+        WAIT_FAULT = 1 << 1, /* in a page fault */
 };
 
 struct event_wait {
-        struct event_head head;        /* time_ns: when the thread ran again */
-        __u64 blocked_ns;              /* of the wait that crossed the period */
-        __u64 runnable_ns;             /* then, from wakeup to running */
-        __u64 weight_ns;               /* blocked time that this record stands for */
-        __u32 syscall;                 /* number, SYSCALL_FAULT or SYSCALL_NONE */
-        __u32 flags;                   /* enum wait_flags */
-        __u32 waker_tgid, waker_tid;   /* 0: an interrupt, or outside the daemon's namespace */
+        struct event_head head; /* time_ns: when the thread ran again */
+        __u64 blocked_ns; /* of the wait that crossed the period */
+        __u64 runnable_ns; /* then, from wakeup to running */
+        __u64 weight_ns; /* blocked time that this record stands for */
+        __u32 syscall; /* number, SYSCALL_FAULT or SYSCALL_NONE */
+        __u32 flags; /* enum wait_flags */
+        __u32 waker_tgid, waker_tid; /* 0: an interrupt, or outside the daemon's namespace */
         char waker_comm[EVENT_COMM_MAX];
 };
 
 enum path_kind {
         PATH_NULL,
-        PATH_INOTIFY,                  /* inotify_add_watch that succeeded */
-        PATH_MISSING,                  /* open or stat that failed with ENOENT */
-        PATH_CONNECT,                  /* sockaddr of a connect() */
-        PATH_LISTEN,                   /* listen() that succeeded; no bytes */
-        PATH_NOTIFY,                   /* a datagram to a unix socket whose text starts READY=1; bytes: the text */
-        PATH_CHDIR,                    /* chdir() that succeeded */
-        PATH_OPEN,                     /* open that succeeded (bounded sample) */
-        PATH_SYNC,                     /* fsync, fdatasync, sync_file_range: the descriptor in `argument` */
-        PATH_LOCK,                     /* flock, fcntl lock: the descriptor in `argument` */
-        PATH_INOTIFY_LIMIT,            /* inotify_init1 EMFILE, inotify_add_watch ENOSPC */
+        PATH_INOTIFY, /* inotify_add_watch that succeeded */
+        PATH_MISSING, /* open or stat that failed with ENOENT */
+        PATH_CONNECT, /* sockaddr of a connect() */
+        PATH_LISTEN, /* listen() that succeeded; no bytes */
+        PATH_NOTIFY, /* a datagram to a unix socket whose text starts READY=1; bytes: the text */
+        PATH_CHDIR, /* chdir() that succeeded */
+        PATH_OPEN, /* open that succeeded (bounded sample) */
+        PATH_SYNC, /* fsync, fdatasync, sync_file_range: the descriptor in `argument` */
+        PATH_LOCK, /* flock, fcntl lock: the descriptor in `argument` */
+        PATH_INOTIFY_LIMIT, /* inotify_init1 EMFILE, inotify_add_watch ENOSPC */
         PATH_KIND_MAX,
 };
 
 struct event_path {
         struct event_head head;
-        __u32 kind;                    /* enum path_kind */
+        __u32 kind; /* enum path_kind */
         __u32 syscall;
-        __s32 result;                  /* what the call returned */
-        __u32 path_size;               /* bytes in `path`; text has its NUL unless it was cut */
-        __u64 argument;                /* descriptor, or watch mask */
+        __s32 result; /* what the call returned */
+        __u32 path_size; /* bytes in `path`; text has its NUL unless it was cut */
+        __u64 argument; /* descriptor, or watch mask */
         char path[EVENT_PATH_MAX];
 };
 
@@ -161,36 +179,36 @@ struct event_path {
 /* What the daemon arms: the cgroup is recognised at its creation by the tail
  * of its path and by the id of the cgroup that the tail starts in. */
 struct target {
-        __u64 root_id;                 /* cgroup id (inode) of the manager's cgroup */
-        __u32 depth;                   /* path components of the tail, ≥ 1 */
-        __u32 path_size;               /* with the NUL */
-        char path[TARGET_PATH_MAX];    /* "/system.slice/foo.service", systemd-escaped */
+        __u64 root_id; /* cgroup id (inode) of the manager's cgroup */
+        __u32 depth; /* path components of the tail, ≥ 1 */
+        __u32 path_size; /* with the NUL */
+        char path[TARGET_PATH_MAX]; /* "/system.slice/foo.service", systemd-escaped */
 };
 
 /* Calls per (program, call, errno); per-CPU, summed when read. Single
  * processes are not a key: 20,000 short ones must not make 360,000 entries. */
 struct call_key {
-        __u16 program;                 /* of its session; 0: before the first exec, or beyond PROGRAM_MAX */
+        __u16 program; /* of its session; 0: before the first exec, or beyond PROGRAM_MAX */
         __u16 syscall;
-        __u16 error;                   /* errno, 0: success */
+        __u16 error; /* errno, 0: success */
         __u16 session;
 };
 
 struct call_value {
         __u64 count;
-        __u64 first_ns, last_ns;       /* 0: none on this CPU */
+        __u64 first_ns, last_ns; /* 0: none on this CPU */
 };
 
 /* Blocked and runnable time per thread and call. When the map is full the time
  * goes to tid 0 of its session, so that sums stay right. */
 struct wait_key {
         __u32 session;
-        __u32 tgid, tid;               /* the daemon's namespace */
-        __u32 syscall;                 /* number, SYSCALL_FAULT, SYSCALL_NONE */
+        __u32 tgid, tid; /* the daemon's namespace */
+        __u32 syscall; /* number, SYSCALL_FAULT, SYSCALL_NONE */
 };
 
 struct wait_value {
-        __u64 blocked_ns, io_ns;       /* io_ns is part of blocked_ns */
+        __u64 blocked_ns, io_ns; /* io_ns is part of blocked_ns */
         __u64 runnable_ns;
         __u64 longest_ns;
         __u64 count;
@@ -201,30 +219,30 @@ struct wait_value {
 enum { SYSCALL_ON_CPU = 0xfffd };
 
 enum loss_kind {
-        LOSS_SAMPLE,                   /* ring full */
-        LOSS_EVENT,                    /* ring full: exec, fork, exit, join */
+        LOSS_SAMPLE, /* ring full */
+        LOSS_EVENT, /* ring full: exec, fork, exit, join */
         LOSS_PATH,
         LOSS_WAIT,
-        LOSS_CALL_KEYS,                /* a counter found no room */
+        LOSS_CALL_KEYS, /* a counter found no room */
         LOSS_WAIT_KEYS,
         LOSS_PROGRAMS,
-        LOSS_PROCESSES,                /* the member table was full */
-        LOSS_MAPPING,                  /* PERF_RECORD_LOST of the mapping rings */
-        LOSS_STACK_QUEUE,              /* the worker was behind and the stack was dropped */
+        LOSS_PROCESSES, /* the member table was full */
+        LOSS_MAPPING, /* PERF_RECORD_LOST of the mapping rings */
+        LOSS_STACK_QUEUE, /* the worker was behind and the stack was dropped */
         LOSS_KIND_MAX,
 };
 
 /* Live numbers of a session, read by the daemon at will. */
 struct session_stat {
-        __u64 cgroup_id;               /* 0: not made yet */
+        __u64 cgroup_id; /* 0: not made yet */
         __u64 cgroup_time_ns;
         __u64 samples;
-        __u64 last_on_cpu_ns;          /* when a member last left a CPU */
-        __s64 on_cpu;                  /* members running now */
-        __s64 in_io;                   /* members blocked in I/O now */
+        __u64 last_on_cpu_ns; /* when a member last left a CPU */
+        __s64 on_cpu; /* members running now */
+        __s64 in_io; /* members blocked in I/O now */
         __u64 calls;
         __u64 inotify_watches;
-        __u64 self_ns;                 /* spent in our own sampling programs */
+        __u64 self_ns; /* spent in our own sampling programs */
         __u64 lost[LOSS_KIND_MAX];
 };
 

@@ -17,20 +17,20 @@
 _Static_assert(__BYTE_ORDER == __LITTLE_ENDIAN, "rows are used as they lie in the file");
 
 enum {
-        TYPE_MAX = REC_SYMBOLS + 1,     /* array size for section types */
-        TEXTS_MAX = 4,                  /* text members of one row */
-        SECTION_MAX = 4096,             /* sections of a file: layers are few */
+        TYPE_MAX = REC_SYMBOLS + 1, /* array size for section types */
+        TEXTS_MAX = 4, /* text members of one row */
+        SECTION_MAX = 4096, /* sections of a file: layers are few */
         ZSTD_LEVEL = 3,
 };
 
 /* Rows of one type as they are collected from the sections. */
 struct rows {
-        void *data;                     /* owned */
+        void *data; /* owned */
         size_t count;
 };
 
 struct opened {
-        struct recording view;          /* first: what the caller sees */
+        struct recording view; /* first: what the caller sees */
         struct rows rows[TYPE_MAX];
         struct buf strings;
         uint32_t *frame_names;
@@ -39,13 +39,18 @@ struct opened {
 };
 
 struct row_type {
-        uint32_t bytes;                 /* sizeof the row here; 0: no such type */
-        uint32_t texts[TEXTS_MAX];      /* offsets of text members, NO_TEXT ends */
+        uint32_t bytes; /* sizeof the row here; 0: no such type */
+        uint32_t texts[TEXTS_MAX]; /* offsets of text members, NO_TEXT ends */
 };
 
-#define NO_TEXT UINT32_MAX
+#define NO_TEXT            UINT32_MAX
 #define TEXT(type, member) offsetof(struct type, member)
-#define ROWS(type, ...) { sizeof(struct type), { __VA_ARGS__ } }
+#define ROWS(type, ...)                                                                                     \
+        {                                                                                                   \
+                sizeof(struct type), {                                                                      \
+                        __VA_ARGS__                                                                         \
+                }                                                                                           \
+        }
 
 static const struct row_type row_types[TYPE_MAX] = {
         [REC_START] = ROWS(rec_start, TEXT(rec_start, unit), TEXT(rec_start, type), NO_TEXT),
@@ -72,10 +77,10 @@ static const struct row_type row_types[TYPE_MAX] = {
 
 struct section {
         uint32_t type;
-        uint32_t row_bytes;             /* in the file */
-        const uint8_t *data;            /* inflated */
+        uint32_t row_bytes; /* in the file */
+        const uint8_t *data; /* inflated */
         size_t bytes;
-        uint8_t *inflated;              /* owned when it was compressed */
+        uint8_t *inflated; /* owned when it was compressed */
 };
 
 static void section_done(struct section *s) {
@@ -224,7 +229,8 @@ static bool index_ok(uint32_t index, size_t count) {
 
 static int check_processes(const struct recording *r) {
         for (uint32_t i = 0; i < r->n_processes; i++)
-                if (!index_ok(r->processes[i].program, r->n_programs) || r->processes[i].slot >= REC_SLOT_MAX)
+                if (!index_ok(r->processes[i].program, r->n_programs) ||
+                    r->processes[i].slot >= REC_SLOT_MAX)
                         return -EBADMSG;
         for (uint32_t i = 0; i < r->n_programs; i++)
                 if (r->programs[i].slot >= REC_SLOT_MAX)
@@ -292,7 +298,8 @@ static int join_stacks(struct opened *o) {
         for (size_t i = 0; i < o->rows[REC_SAMPLES].count; i++)
                 samples[i].stack = REC_NONE;
         for (size_t i = 0; i < o->rows[REC_SAMPLE_STACKS].count; i++) {
-                if (joins[i].sample >= o->rows[REC_SAMPLES].count || joins[i].stack >= o->rows[REC_STACKS].count)
+                if (joins[i].sample >= o->rows[REC_SAMPLES].count ||
+                    joins[i].stack >= o->rows[REC_STACKS].count)
                         return -EBADMSG;
                 samples[joins[i].sample].stack = joins[i].stack;
         }
@@ -313,7 +320,8 @@ static int join_names(struct opened *o) {
                 return -ENOMEM;
         memset(first, 0xff, (n_frames + 1) * sizeof(*first));
         for (size_t i = 0; i < n_rows; i++) {
-                if (rows[i].frame >= n_frames || rows[i].source >= REC_SOURCE_MAX || rows[i].reason >= REC_REASON_MAX)
+                if (rows[i].frame >= n_frames || rows[i].source >= REC_SOURCE_MAX ||
+                    rows[i].reason >= REC_REASON_MAX)
                         return -EBADMSG;
                 if (i == 0 || rows[i - 1].frame != rows[i].frame || !rows[i - 1].inlined)
                         first[rows[i].frame] = (uint32_t) i;
@@ -355,10 +363,10 @@ static int join_symbols(struct opened *o) {
         return 0;
 }
 
-#define SHOW(o, member, type)                                                                                 \
-        ({                                                                                                    \
-                (o)->view.member = (o)->rows[type].data;                                                      \
-                (o)->view.n_##member = (uint32_t) (o)->rows[type].count;                                      \
+#define SHOW(o, member, type)                                                                               \
+        ({                                                                                                  \
+                (o)->view.member = (o)->rows[type].data;                                                    \
+                (o)->view.n_##member = (uint32_t) (o)->rows[type].count;                                    \
         })
 
 static void show(struct opened *o) {
@@ -383,7 +391,10 @@ static void show(struct opened *o) {
 
 static int check_and_join(struct opened *o) {
         static int (*const checks[])(const struct recording *r) = {
-                check_processes, check_samples, check_rest, check_stacks,
+                check_processes,
+                check_samples,
+                check_rest,
+                check_stacks,
         };
         int r;
 
@@ -501,7 +512,8 @@ const char *recording_property(const struct recording *r, const char *name) {
 
 const char *recording_result_str(uint32_t result) {
         static const char *const words[REC_RESULT_MAX] = {
-                "active", "running", "failed", "timeout", "exited", "skipped", "dependency", "canceled", "interrupted",
+                "active",  "running",    "failed",   "timeout",     "exited",
+                "skipped", "dependency", "canceled", "interrupted",
         };
 
         return LOOK_UP(words, result);
@@ -509,8 +521,8 @@ const char *recording_result_str(uint32_t result) {
 
 const char *recording_milestone_str(uint32_t kind) {
         static const char *const words[REC_MILESTONE_MAX] = {
-                "queued", "begin", "cgroup", "executor", "exec", "listen", "ready-sent", "active", "failed",
-                "timed-out", "exited", "restarted",
+                "queued",     "begin",  "cgroup", "executor",  "exec",   "listen",
+                "ready-sent", "active", "failed", "timed-out", "exited", "restarted",
         };
 
         return LOOK_UP(words, kind);
@@ -518,7 +530,8 @@ const char *recording_milestone_str(uint32_t kind) {
 
 const char *recording_slot_str(uint32_t slot) {
         static const char *const words[REC_SLOT_MAX] = {
-                "", "executor", "ExecCondition", "ExecStartPre", "ExecStart", "ExecStartPost", "ExecReload", "ExecStop",
+                "",          "executor",      "ExecCondition", "ExecStartPre",
+                "ExecStart", "ExecStartPost", "ExecReload",    "ExecStop",
         };
 
         return LOOK_UP(words, slot);
@@ -526,8 +539,8 @@ const char *recording_slot_str(uint32_t slot) {
 
 const char *recording_source_str(uint32_t source) {
         static const char *const words[REC_SOURCE_MAX] = {
-                "none", "symtab", "dynsym", "debug-symtab", "dwarf", "nativeaot", "minidebug", "perf-map", "label",
-                "vdso", "kallsyms",
+                "none",      "symtab",   "dynsym", "debug-symtab", "dwarf",    "nativeaot",
+                "minidebug", "perf-map", "label",  "vdso",         "kallsyms",
         };
 
         return LOOK_UP(words, source);
@@ -535,9 +548,15 @@ const char *recording_source_str(uint32_t source) {
 
 const char *recording_reason_str(uint32_t reason) {
         static const char *const words[REC_REASON_MAX] = {
-                "", "stripped, no debug file found", "file could not be opened any more",
-                "debug file of another build", "broken ELF file", "address in no symbol",
-                "code made at run time, no map", "code outside every known mapping", "limit reached",
+                "",
+                "stripped, no debug file found",
+                "file could not be opened any more",
+                "debug file of another build",
+                "broken ELF file",
+                "address in no symbol",
+                "code made at run time, no map",
+                "code outside every known mapping",
+                "limit reached",
                 "unknown .NET version",
         };
 
@@ -546,8 +565,8 @@ const char *recording_reason_str(uint32_t reason) {
 
 const char *recording_stack_end_str(uint32_t end) {
         static const char *const words[REC_STACK_END_MAX] = {
-                "complete", "no call frame information", "stack copy ended", "stack not readable", "too deep",
-                "code outside every known mapping", "32-bit process", "no stack",
+                "complete", "no call frame information",        "stack copy ended", "stack not readable",
+                "too deep", "code outside every known mapping", "32-bit process",   "no stack",
         };
 
         return LOOK_UP(words, end);
@@ -555,7 +574,7 @@ const char *recording_stack_end_str(uint32_t end) {
 
 /* ---- writing ---- */
 
-struct pending {                        /* rows of one section type */
+struct pending { /* rows of one section type */
         struct buf rows;
         size_t row_bytes;
 };
@@ -564,7 +583,7 @@ struct recording_writer {
         bool header;
         int error;
         struct buf strings;
-        struct hash *texts;             /* text → offset */
+        struct hash *texts; /* text → offset */
         struct pending sections[TYPE_MAX];
         struct buf layers;
 };
@@ -616,8 +635,8 @@ uint32_t recording_writer_text(struct recording_writer *w, const char *text) {
         return (uint32_t) offset;
 }
 
-void recording_writer_rows(struct recording_writer *w, enum rec_section type, const void *rows, size_t row_bytes,
-                           size_t count) {
+void recording_writer_rows(struct recording_writer *w, enum rec_section type, const void *rows,
+                           size_t row_bytes, size_t count) {
         struct pending *p = w->sections + type;
 
         p->row_bytes = row_bytes;
@@ -643,7 +662,8 @@ static int compress_into(struct buf *out, const struct buf *raw, size_t *ret_byt
         return 0;
 }
 
-static int write_section(struct buf *out, uint32_t type, const struct buf *raw, size_t row_bytes, bool compress) {
+static int write_section(struct buf *out, uint32_t type, const struct buf *raw, size_t row_bytes,
+                         bool compress) {
         struct rec_section_header header = {
                 .type = type,
                 .row_bytes = (uint32_t) row_bytes,
@@ -672,7 +692,8 @@ static int write_section(struct buf *out, uint32_t type, const struct buf *raw, 
 }
 
 int recording_writer_finish(struct recording_writer *w, bool compress, void **ret, size_t *ret_bytes) {
-        static const struct rec_file_header header = { .magic = RECORDING_MAGIC, .version = RECORDING_VERSION };
+        static const struct rec_file_header header = { .magic = RECORDING_MAGIC,
+                                                       .version = RECORDING_VERSION };
         _cleanup_(buf_done) struct buf out = BUF_NULL;
         char *data;
         int r;

@@ -29,23 +29,23 @@
 #define PROFILER_INTERFACE "org.startprof.Profiler"
 #define VARLINK_SERVICE    "org.varlink.service"
 
-#define VARLINK_ERROR_INTERFACE_NOT_FOUND   VARLINK_SERVICE ".InterfaceNotFound"
-#define VARLINK_ERROR_METHOD_NOT_FOUND      VARLINK_SERVICE ".MethodNotFound"
-#define VARLINK_ERROR_INVALID_PARAMETER     VARLINK_SERVICE ".InvalidParameter"
-#define VARLINK_ERROR_EXPECTED_MORE         VARLINK_SERVICE ".ExpectedMore"
-#define VARLINK_ERROR_PERMISSION_DENIED     VARLINK_SERVICE ".PermissionDenied"
-#define PROFILER_ERROR_NO_SUCH_RECORDING    PROFILER_INTERFACE ".NoSuchRecording"
-#define PROFILER_ERROR_NO_SUCH_SESSION      PROFILER_INTERFACE ".NoSuchSession"
-#define PROFILER_ERROR_NO_SUCH_UNIT         PROFILER_INTERFACE ".NoSuchUnit"
-#define PROFILER_ERROR_ALREADY_ARMED        PROFILER_INTERFACE ".AlreadyArmed"
-#define PROFILER_ERROR_TOO_MANY             PROFILER_INTERFACE ".TooMany"
-#define PROFILER_ERROR_CANNOT_PROFILE       PROFILER_INTERFACE ".CannotProfile"
-#define PROFILER_ERROR_FAILED               PROFILER_INTERFACE ".Failed"
+#define VARLINK_ERROR_INTERFACE_NOT_FOUND VARLINK_SERVICE ".InterfaceNotFound"
+#define VARLINK_ERROR_METHOD_NOT_FOUND    VARLINK_SERVICE ".MethodNotFound"
+#define VARLINK_ERROR_INVALID_PARAMETER   VARLINK_SERVICE ".InvalidParameter"
+#define VARLINK_ERROR_EXPECTED_MORE       VARLINK_SERVICE ".ExpectedMore"
+#define VARLINK_ERROR_PERMISSION_DENIED   VARLINK_SERVICE ".PermissionDenied"
+#define PROFILER_ERROR_NO_SUCH_RECORDING  PROFILER_INTERFACE ".NoSuchRecording"
+#define PROFILER_ERROR_NO_SUCH_SESSION    PROFILER_INTERFACE ".NoSuchSession"
+#define PROFILER_ERROR_NO_SUCH_UNIT       PROFILER_INTERFACE ".NoSuchUnit"
+#define PROFILER_ERROR_ALREADY_ARMED      PROFILER_INTERFACE ".AlreadyArmed"
+#define PROFILER_ERROR_TOO_MANY           PROFILER_INTERFACE ".TooMany"
+#define PROFILER_ERROR_CANNOT_PROFILE     PROFILER_INTERFACE ".CannotProfile"
+#define PROFILER_ERROR_FAILED             PROFILER_INTERFACE ".Failed"
 
 enum {
-        VARLINK_CALL_MAX = 64 * 1024,           /* a unit name and a few numbers; what the daemon reads */
-        VARLINK_REPLY_MAX = 16 * 1024 * 1024,   /* a list of recordings; what systemd's clients accept, too */
-        VARLINK_READ_BYTES = 64 * 1024,         /* at once from a socket */
+        VARLINK_CALL_MAX = 64 * 1024, /* a unit name and a few numbers; what the daemon reads */
+        VARLINK_REPLY_MAX = 16 * 1024 * 1024, /* a list of recordings; what systemd's clients accept, too */
+        VARLINK_READ_BYTES = 64 * 1024, /* at once from a socket */
 };
 
 /* Options.frequency, samples per second and CPU. Above, the copies of stacks alone would take a tenth of it. */
@@ -58,14 +58,14 @@ extern const char varlink_service_description[];
 /* ---- messages ---- */
 
 struct varlink_call {
-        const char *method;                     /* "org.startprof.Profiler.Profile" */
-        json_t *parameters;                     /* decoded: an object or NULL */
+        const char *method; /* "org.startprof.Profiler.Profile" */
+        json_t *parameters; /* decoded: an object or NULL */
         bool more, oneway;
 };
 
 struct varlink_reply {
-        const char *error;                      /* NULL: a result */
-        json_t *parameters;                     /* decoded: an object or NULL */
+        const char *error; /* NULL: a result */
+        json_t *parameters; /* decoded: an object or NULL */
         bool continues;
 };
 
@@ -94,13 +94,16 @@ int varlink_get_object(json_t *object, const char *name, json_t **ret);
 /* Bytes in, messages out, in whatever pieces the bytes arrive. */
 struct varlink_input {
         struct buf data;
-        size_t begin;                           /* of the message that is next */
-        size_t scanned;                         /* no NUL in [begin, scanned) */
-        uint64_t dropped;                       /* bytes of the stream before data[0] */
-        size_t max;                             /* bytes of one message, with its NUL */
+        size_t begin; /* of the message that is next */
+        size_t scanned; /* no NUL in [begin, scanned) */
+        uint64_t dropped; /* bytes of the stream before data[0] */
+        size_t max; /* bytes of one message, with its NUL */
 };
 
-#define VARLINK_INPUT(max_bytes) (struct varlink_input) { .max = (max_bytes) }
+#define VARLINK_INPUT(max_bytes)                                                                            \
+        (struct varlink_input) {                                                                            \
+                .max = (max_bytes)                                                                          \
+        }
 
 void varlink_input_done(struct varlink_input *in);
 /* -ENOMEM. At most `max` bytes plus one feed are kept when every message is taken between feeds. */
@@ -114,7 +117,7 @@ uint64_t varlink_input_position(const struct varlink_input *in);
 /* Messages out, as far as the socket takes them. */
 struct varlink_output;
 
-struct varlink_output *varlink_output_new(size_t max_bytes);    /* NULL: no memory */
+struct varlink_output *varlink_output_new(size_t max_bytes); /* NULL: no memory */
 struct varlink_output *varlink_output_free(struct varlink_output *out);
 DEFINE_CLEANUP(struct varlink_output *, varlink_output_free);
 /* Takes the bytes (malloc()ed) and the descriptor (-1: none), also on failure. -ENOBUFS: the reader is slow
@@ -142,15 +145,18 @@ int varlink_client_call(struct varlink_client *c, const char *method, json_t *pa
                         uint64_t deadline_ns);
 
 struct varlink_answer {
-        json_t *message;                        /* owned; the rest points into it */
-        const char *error;                      /* full name, NULL: a result */
-        json_t *parameters;                     /* object or NULL */
-        bool continues;                         /* more replies of this call follow */
-        int fd;                                 /* owned; -EBADF: none came */
+        json_t *message; /* owned; the rest points into it */
+        const char *error; /* full name, NULL: a result */
+        json_t *parameters; /* object or NULL */
+        bool continues; /* more replies of this call follow */
+        int fd; /* owned; -EBADF: none came */
 };
 
-#define VARLINK_ANSWER_NULL (struct varlink_answer) { .fd = -EBADF }
-void varlink_answer_done(struct varlink_answer *a);     /* twice is fine */
+#define VARLINK_ANSWER_NULL                                                                                 \
+        (struct varlink_answer) {                                                                           \
+                .fd = -EBADF                                                                                \
+        }
+void varlink_answer_done(struct varlink_answer *a); /* twice is fine */
 
 /* The next reply, any error of the method included (that is 0 with ret->error). Filled on success only.
  * -ETIMEDOUT; -EINTR: a signal came, call again to go on; -ECONNRESET: the daemon is gone; -EBADMSG,

@@ -30,14 +30,13 @@ int build_id_from_notes(const void *notes, size_t size, struct build_id *ret) {
                 Elf64_Nhdr header;
                 size_t name_size, whole;
 
-                memcpy(&header, p, sizeof(header));     /* the file promises no alignment */
+                memcpy(&header, p, sizeof(header)); /* the file promises no alignment */
                 name_size = padded(header.n_namesz);
                 whole = sizeof(header) + name_size + header.n_descsz;
                 if (whole > size)
                         return -EBADMSG;
 
-                if (header.n_type == NT_GNU_BUILD_ID &&
-                    header.n_namesz == sizeof(gnu_owner) &&
+                if (header.n_type == NT_GNU_BUILD_ID && header.n_namesz == sizeof(gnu_owner) &&
                     memcmp(p + sizeof(header), gnu_owner, sizeof(gnu_owner)) == 0)
                         return take(p + sizeof(header) + name_size, header.n_descsz, ret);
 

@@ -18,10 +18,12 @@
 
 struct build_id {
         uint8_t bytes[BUILD_ID_MAX];
-        uint8_t size;                   /* in bytes; 0: the file has none */
+        uint8_t size; /* in bytes; 0: the file has none */
 };
 
-#define BUILD_ID_NULL (struct build_id) {}
+#define BUILD_ID_NULL                                                                                       \
+        (struct build_id) {                                                                                 \
+        }
 
 /*
  * Finds the build-id in the notes of an ELF file (a PT_NOTE segment or a

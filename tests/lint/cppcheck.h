@@ -2,5 +2,5 @@
 #pragma once
 
 /* Macros of the libraries whose headers cppcheck does not read. */
-#define json_array_foreach(array, index, value)  for ((index) = 0, (value) = (array); (value);)
-#define json_object_foreach(object, key, value)  for ((key) = "", (value) = (object); (value);)
+#define json_array_foreach(array, index, value) for ((index) = 0, (value) = (array); (value);)
+#define json_object_foreach(object, key, value) for ((key) = "", (value) = (object); (value);)

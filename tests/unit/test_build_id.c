@@ -13,7 +13,7 @@
 
 /* One note as it lies in a file: header, "GNU\0", and an id of 4 bytes. */
 static const uint8_t note[] = {
-        4, 0, 0, 0,  4, 0, 0, 0,  NT_GNU_BUILD_ID, 0, 0, 0,  'G', 'N', 'U', 0,  0xde, 0xad, 0xbe, 0xef,
+        4, 0, 0, 0, 4, 0, 0, 0, NT_GNU_BUILD_ID, 0, 0, 0, 'G', 'N', 'U', 0, 0xde, 0xad, 0xbe, 0xef,
 };
 
 static void finds_the_id(void **state) {
@@ -38,7 +38,7 @@ static void sizes_that_lie_are_refused(void **state) {
         struct build_id id = BUILD_ID_NULL;
 
         memcpy(huge, note, sizeof(note));
-        memset(huge, 0xff, 4);                          /* a name of 4 GB */
+        memset(huge, 0xff, 4); /* a name of 4 GB */
         assert_int_equal(build_id_from_notes(huge, sizeof(huge), &id), -EBADMSG);
 }
 

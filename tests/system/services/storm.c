@@ -11,10 +11,13 @@
 
 #include "notify.h"
 
-enum { WATCH = IN_MODIFY | IN_ATTRIB | IN_MOVED_FROM | IN_MOVED_TO | IN_CREATE | IN_DELETE | IN_ONLYDIR | IN_DONT_FOLLOW |
-               IN_EXCL_UNLINK };
+enum {
+        WATCH = IN_MODIFY | IN_ATTRIB | IN_MOVED_FROM | IN_MOVED_TO | IN_CREATE | IN_DELETE | IN_ONLYDIR |
+                IN_DONT_FOLLOW | IN_EXCL_UNLINK
+};
 
-__attribute__((noinline)) void add_directory_watch(int inotify, int parent, const char *name, const char *path) {
+__attribute__((noinline)) void add_directory_watch(int inotify, int parent, const char *name,
+                                                   const char *path) {
         struct dirent *entry;
         DIR *dir;
         int fd;
@@ -34,7 +37,8 @@ __attribute__((noinline)) void add_directory_watch(int inotify, int parent, cons
 
                 if (entry->d_type != DT_DIR || !strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
                         continue;
-                if (snprintf(child, sizeof(child), "%s/%s", strcmp(path, "/") ? path : "", entry->d_name) < (int) sizeof(child))
+                if (snprintf(child, sizeof(child), "%s/%s", strcmp(path, "/") ? path : "", entry->d_name) <
+                    (int) sizeof(child))
                         add_directory_watch(inotify, dirfd(dir), entry->d_name, child);
         }
         closedir(dir);
