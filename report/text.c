@@ -130,22 +130,22 @@ static void put_row(struct page *p, const struct analysis *a, uint64_t duration_
 }
 
 /* Rows that get a line of their own. */
-static size_t rows_shown(const struct analysis *a) {
+static size_t rows_shown(const struct analysis *a, size_t rows_max) {
         size_t n = 0;
 
-        while (n < a->breakdown.n_rows && n < ROWS_MAX &&
+        while (n < a->breakdown.n_rows && n < rows_max &&
                (n < ROWS_MIN ||
                 analysis_share(a, a->breakdown.rows[n].duration_ns) * 1000 >= ROW_PERMILLE_MIN))
                 n++;
         if (n == a->breakdown.n_rows)
                 return n;
         /* The sum of the others takes a line, too: better that of the only one. */
-        return n == ROWS_MAX ? n - 1 : n + 1 == a->breakdown.n_rows ? n + 1 : n;
+        return n == rows_max ? n - 1 : n + 1 == a->breakdown.n_rows ? n + 1 : n;
 }
 
-static void put_breakdown(struct page *p, const struct analysis *a) {
+static void put_breakdown(struct page *p, const struct analysis *a, size_t rows_max) {
         const struct breakdown *all = &a->breakdown;
-        size_t shown = rows_shown(a);
+        size_t shown = rows_shown(a, rows_max);
         uint64_t rest = 0;
 
         page_blank(p);
@@ -443,15 +443,25 @@ static unsigned columns_of(const struct report_options *options) {
         return MIN(MAX(columns, (unsigned) PAGE_COLUMNS_MIN), (unsigned) PAGE_COLUMNS_MAX);
 }
 
+static void put_answer(struct page *p, const struct analysis *a, size_t rows_max) {
+        put_verdict(p, a);
+        put_breakdown(p, a, rows_max);
+        put_milestones(p, a);
+}
+
 int report_write_text(const struct analysis *a, const struct report_options *options, FILE *out) {
         struct page page = { .columns = columns_of(options), .color = options->color };
         struct page end = page; /* what comes last: its height decides about the stacks */
+        size_t rows_max = ROWS_MAX;
         int error;
 
-        put_verdict(&page, a);
-        put_breakdown(&page, a);
-        put_milestones(&page, a);
         put_honesty(&end, a, options);
+        put_answer(&page, a, rows_max);
+        while (page.lines + end.lines > LINES_MAX && rows_max > ROWS_MIN) { /* long names need the room */
+                buf_reset(&page.text);
+                page.lines = 0;
+                put_answer(&page, a, --rows_max);
+        }
         error = put_stacks(&page, a, LINES_MAX - MIN(page.lines + end.lines, (unsigned) LINES_MAX));
         if (error >= 0)
                 error = buf_error(&page.text) < 0 ? buf_error(&page.text) : buf_error(&end.text);
