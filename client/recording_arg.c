@@ -24,7 +24,7 @@ static int open_file(const char *path) {
 
 static bool begins_like_a_recording(const char *path) {
         _cleanup_close_ int fd = open_file(path);
-        char begin[sizeof(RECORDING_MAGIC) - 1];
+        char begin[sizeof(struct rec_file_header)];
         struct stat st;
         ssize_t n;
 
