@@ -419,6 +419,44 @@ def varlinkctl(c):
     check("org.startprof.Profiler" in json.dumps(info), f"info {info}")
 
 
+def works(c):
+    """A start by another user, from a file that only that user may read, is profiled as it should be."""
+    status, report, _ = c.profile("--restart", "case-caps.service", check=False)
+    tasks = c.run("sh", "-c", "for t in /proc/$(pidof startprofd)/task/*; do chrt -p ${t##*/}; done", check=False).stdout
+    return status == 0 and report["stacks"]["complete"] > 0 and "SCHED_FIFO" in tasks
+
+
+@case("bookworm")
+def capabilities(c):
+    """Each capability of the service is needed: without it something fails."""
+    c.run("sh", "-c", "install -m 500 -o nobody /services/burn /usr/local/bin/burn")
+    service(c, "case-caps.service", "/usr/local/bin/burn 200", extra="User=nobody")
+    names = c.run("systemctl", "show", "-P", "CapabilityBoundingSet", "startprofd.service").stdout.split()
+    check(len(names) > 0, "a bounding set")
+    check(works(c), "with all of them it works")
+    try:
+        for name in names:
+            c.write("/run/systemd/system/startprofd.service.d/drop.conf", f"[Service]\nCapabilityBoundingSet=~{name}\n")
+            c.run("sh", "-c", "systemctl daemon-reload; systemctl stop startprofd.service")
+            check(not works(c), f"{name.upper()} is not needed")
+    finally:
+        c.run("sh", "-c", "rm -r /run/systemd/system/startprofd.service.d; systemctl daemon-reload; "
+                          "systemctl stop startprofd.service", check=False)
+    check(works(c), "and again with all of them")
+
+
+@case("bookworm")
+def try_a_unit_of_this_machine(c):
+    """make try UNIT=: a daemon from the build tree, of which nothing stays but the journal entry."""
+    service(c, "case-try.service", "/services/burn 50")
+    done = c.run("/src/scripts/try-unit", "/build", "case-try.service")
+    check("case-try.service took" in done.stdout, done.stdout)
+    equal(c.run("sh", "-c", "ls -d /run/startprof-try.* 2>/dev/null; pgrep -f 'startprofd --sock[e]t'", check=False)
+          .stdout, "", "what it left")
+    entries = c.run("journalctl", "-o", "cat", "-u", "case-try.service").stdout
+    check("case-try.service took" in entries, f"no entry in {entries!r}")
+
+
 @case("trixie")
 def security_score(c):
     done = c.run("systemd-analyze", "security", "--offline=yes", "--threshold=35", "/usr/lib/systemd/system/startprofd.service",
