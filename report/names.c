@@ -68,13 +68,20 @@ static bool is_runtime_function(const char *name) {
         return false;
 }
 
+/* A C# method as the symbols of a NativeAOT debug file have it: "System_IO_Watcher__Add", "S_P_CoreLib_…". */
+static bool is_managed_symbol(const char *name) {
+        return (startswith(name, "S_P_") || startswith(name, "System_") || startswith(name, "Microsoft_")) &&
+               strstr(name, "__");
+}
+
 enum frame_kind frame_kind_of(const struct recording *r, uint32_t frame) {
         const struct rec_frame *f = r->frames + frame;
         const struct rec_name *rows;
         uint32_t n = frame_names(r, frame, &rows);
 
         if (n > 0) {
-                if (rows[0].source == REC_SOURCE_NATIVEAOT || rows[0].source == REC_SOURCE_PERF_MAP)
+                if (rows[0].source == REC_SOURCE_NATIVEAOT || rows[0].source == REC_SOURCE_PERF_MAP ||
+                    is_managed_symbol(recording_text(r, rows[0].name)))
                         return FRAME_MANAGED;
                 if (rows[0].source == REC_SOURCE_LABEL ||
                     is_runtime_function(recording_text(r, rows[0].name)))
@@ -242,5 +249,5 @@ bool name_is_wrapper(const char *name) {
         for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++)
                 if (startswith(name, prefixes[i]))
                         return true;
-        return false;
+        return strstr(name, "Interop_Sys__") != NULL; /* of a NativeAOT debug file */
 }
