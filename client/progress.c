@@ -40,15 +40,16 @@ void progress_clear(struct progress *p) {
         p->shown = false;
 }
 
-/* ", 46,259 watches" */
-static void put_count(struct buf *line, json_t *reply, const char *member, const char *what) {
+/* ", 46,259 watches": what, and how it ends when there are several */
+static void put_count(struct buf *line, json_t *reply, const char *member, const char *what,
+                      const char *plural) {
         uint64_t n = 0;
 
         if (varlink_get_u64(reply, member, &n) <= 0 || n == 0)
                 return;
         buf_puts(line, ", ");
         text_count(line, n);
-        buf_printf(line, " %s", what);
+        buf_printf(line, " %s%s", what, n == 1 ? "" : plural);
 }
 
 static const char *state_text(const char *state) {
@@ -91,10 +92,10 @@ char *progress_line(const char *unit, json_t *reply, unsigned columns) {
                 buf_puts(&line, " for ");
                 text_span(&line, elapsed);
         }
-        put_count(&line, reply, "samples", "samples");
-        put_count(&line, reply, "calls", "calls");
-        put_count(&line, reply, "inotify_watches", "inotify watches");
-        put_count(&line, reply, "processes", "processes");
+        put_count(&line, reply, "samples", "sample", "s");
+        put_count(&line, reply, "calls", "call", "s");
+        put_count(&line, reply, "inotify_watches", "inotify watch", "es");
+        put_count(&line, reply, "processes", "process", "es");
         if (*hottest) {
                 buf_puts(&line, ", hottest: ");
                 text_escape_terminal(&line, hottest);

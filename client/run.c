@@ -40,7 +40,7 @@ struct run {
         struct varlink_client *control; /* Mark, Stop */
         struct progress *progress;
         uint64_t session;
-        bool armed, stopped;
+        bool armed, begun, stopped; /* begun: the daemon has seen the start or its job */
         char *job; /* path of systemd's job; NULL: not queued by us (yet) */
         char *recording; /* id; NULL: none (yet) */
 };
@@ -89,7 +89,10 @@ static int on_signal(sd_event_source *source, const struct signalfd_siginfo *inf
         if (run->stopped && info->ssi_signo == SIGINT)
                 return leave(run, message_fail(EXIT_GIVEN_UP,
                                                "given up: the recording may still get into the store"));
-        message_note("ending the capture of %s; its start goes on", run->unit.id);
+        if (run->begun)
+                message_note("ending the capture of %s; its start goes on", run->unit.id);
+        else
+                message_note("no longer waiting for the start of %s", run->unit.id);
         return stop(run);
 }
 
@@ -97,7 +100,7 @@ static int on_timeout(sd_event_source *source, uint64_t usec, void *userdata) {
         struct run *run = userdata;
 
         progress_clear(run->progress);
-        message_note("--timeout is over: ending the capture of %s; its start goes on", run->unit.id);
+        message_note("--timeout is over: ending the capture of %s", run->unit.id);
         return stop(run);
 }
 
@@ -201,6 +204,7 @@ static int finished(struct run *run, json_t *parameters) {
 }
 
 static int on_reply(struct run *run, const struct varlink_answer *answer) {
+        const char *state = "armed";
         json_t *progress = NULL;
 
         if (answer->error) {
@@ -211,6 +215,8 @@ static int on_reply(struct run *run, const struct varlink_answer *answer) {
         if (!answer->continues)
                 return finished(run, answer->parameters);
         progress_show(run->progress, progress);
+        (void) varlink_get_string(progress, "state", &state);
+        run->begun = !streq(state, "armed");
         return run->armed ? 0 : armed(run, answer->parameters);
 }
 

@@ -65,6 +65,8 @@ static void the_progress_line_tells_what_there_is(void **state) {
                     "hottest: inotify_add_watch");
         progress_is(json_pack("{s:s, s:i, s:n}", "state", "armed", "samples", 0, "hottest"), 200,
                     "x.service: waiting for its start");
+        progress_is(json_pack("{s:s, s:i, s:i}", "state", "queued", "processes", 1, "samples", 1), 200,
+                    "x.service: queued, 1 sample, 1 process");
         progress_is(NULL, 200, "x.service: ");
 }
 
