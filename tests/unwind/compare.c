@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/macro.h"
+#include "tests/unwind/debugger.h"
 #include "tests/unwind/oracle.h"
 #include "tests/unwind/sampler.h"
 
@@ -27,9 +28,11 @@ struct comparison {
         unsigned least_samples, show;
         uint32_t fine_ends; /* bit per end that counts as complete */
         bool oracle;
+        unsigned debugger, debugger_every; /* at most so many stacks are shown to gdb, one in so many */
 
         unsigned samples, fine, frames, compared, different, shorter, longer, shown;
         unsigned ends[REC_STACK_END_MAX], how[REC_HOW_MAX];
+        unsigned debugged, debugger_different;
 };
 
 static void print_address(struct sampler *s, struct process *p, uint64_t address) {
@@ -57,7 +60,7 @@ static void show(struct comparison *c, struct sampler *s, struct process *p, con
                         printf(" (%s)", how_names[ours[i].how]);
                 }
                 if (i < their_count && (i >= count || theirs[i] != ours[i].address)) {
-                        printf("   libdwfl: ");
+                        printf("   theirs: ");
                         print_address(s, p, theirs[i]);
                 }
                 printf("\n");
@@ -105,6 +108,36 @@ static void compare(struct comparison *c, struct sampler *s, struct process *p,
                 c->longer++;
 }
 
+/* gdb looks at the process itself, with the means it has: also at code, where CFI ends. In a system call
+ * it would see the call restarted. */
+static void compare_with_debugger(struct comparison *c, struct sampler *s, struct process *p,
+                                  const struct unwind_stack *stack, const struct unwind_frame *ours,
+                                  size_t count, uint32_t end) {
+        uint64_t theirs[UNWIND_DEPTH_MAX];
+        size_t their_count, i;
+
+        if (c->debugged == c->debugger || c->samples % c->debugger_every != 0 ||
+            stack->flags & SAMPLE_SYSCALL || sampler_release(p->pid) < 0)
+                return;
+        their_count = debugger_unwind(p->pid, theirs, UNWIND_DEPTH_MAX);
+        if (sampler_catch(p->pid) < 0 || their_count == 0)
+                return;
+
+        c->debugged++;
+        for (i = 1; i < their_count; i++)
+                theirs[i]--;
+        for (i = 0; i < count && i < their_count; i++) {
+                if (ours[i].how == REC_HOW_FRAME_POINTER || ours[i].how == REC_HOW_LEAF)
+                        return;
+                if (!same_address(ours[i].address, theirs[i]))
+                        break;
+        }
+        if (i < count || (i < their_count && is_code(p, theirs[i]))) {
+                c->debugger_different++;
+                show(c, s, p, "gdb says", ours, count, end, theirs, their_count);
+        }
+}
+
 static void on_sample(void *userdata, struct sampler *s, struct process *p,
                       const struct unwind_stack *stack) {
         struct comparison *c = userdata;
@@ -123,12 +156,16 @@ static void on_sample(void *userdata, struct sampler *s, struct process *p,
                 show(c, s, p, "not complete", frames, count, end, NULL, 0);
         if (c->oracle)
                 compare(c, s, p, stack, frames, count, end);
+        if (c->debugger > 0)
+                compare_with_debugger(c, s, p, stack, frames, count, end);
 }
 
 static int report(const struct comparison *c) {
         double complete = c->samples ? 100.0 * c->fine / c->samples : 0;
         double wrong = c->samples ? 100.0 * (c->different + c->shorter) / c->samples : 0;
-        bool ok = c->samples >= c->least_samples && complete >= c->least_complete && wrong <= c->most_wrong;
+        bool ok = c->samples >= c->least_samples && complete >= c->least_complete &&
+                  wrong <= c->most_wrong && c->debugged >= MIN(c->debugger, 1u) &&
+                  c->debugger_different == 0;
 
         printf("samples %u, complete %.2f %%, frames %.1f, compared %u, different %u, shorter %u, longer "
                "%u, ends",
@@ -141,6 +178,8 @@ static int report(const struct comparison *c) {
         for (size_t i = 0; i < REC_HOW_MAX; i++)
                 if (c->how[i])
                         printf(" %s=%u", how_names[i], c->how[i]);
+        if (c->debugged)
+                printf(", by gdb %u, different %u", c->debugged, c->debugger_different);
         printf("\n");
         return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
@@ -166,6 +205,7 @@ int main(int argc, char **argv) {
                 { "stack-bytes", required_argument, NULL, 'b' },
                 { "second", no_argument, NULL, '2' },
                 { "no-oracle", no_argument, NULL, 'o' },
+                { "gdb", required_argument, NULL, 'd' },
                 {},
         };
         struct sampler_options how = { .samples = 1000, .gap_us = 400, .stack_bytes = STACK_COPY_MAX };
@@ -176,6 +216,7 @@ int main(int argc, char **argv) {
                 .show = 3,
                 .fine_ends = 1,
                 .oracle = true,
+                .debugger_every = 25,
         };
         int k;
 
@@ -192,6 +233,7 @@ int main(int argc, char **argv) {
                 case 'f': c.fine_ends |= parse_end(optarg); break;
                 case '2': how.second = true; break;
                 case 'o': c.oracle = false; break;
+                case 'd': c.debugger = (unsigned) strtoul(optarg, NULL, 10); break;
                 default: return 2;
                 }
         if (optind == argc || how.gap_us == 0)

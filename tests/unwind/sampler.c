@@ -363,6 +363,52 @@ static void sample_once(struct sampler *s) {
         ptrace(PTRACE_CONT, target, NULL, (void *) (intptr_t) signal_of(status));
 }
 
+enum {
+        TRACE_OPTIONS = PTRACE_O_TRACEEXEC | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
+                        PTRACE_O_EXITKILL
+};
+
+/* Third field of /proc/PID/stat; the number of threads is the twentieth. */
+static bool read_state(pid_t pid, char *ret_state, unsigned *ret_threads) {
+        char path[64], text[512];
+        _cleanup_fclose_ FILE *f = NULL;
+        const char *rest;
+
+        (void) snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+        f = fopen(path, "re");
+        if (!f || !fgets(text, sizeof(text), f))
+                return false;
+        rest = strrchr(text, ')');
+        return rest &&
+               sscanf(rest, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %u",
+                      ret_state, ret_threads) == 2;
+}
+
+int sampler_release(pid_t pid) {
+        unsigned threads;
+        char state;
+
+        if (!read_state(pid, &state, &threads) || threads != 1)
+                return -EBUSY;
+        /* It meets the signal before it is back in user mode. */
+        if (kill(pid, SIGSTOP) < 0 || ptrace(PTRACE_DETACH, pid, NULL, NULL) < 0)
+                return -errno;
+        while (read_state(pid, &state, &threads) && state != 'T') {
+                if (state == 'Z')
+                        return -ESRCH;
+                nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
+        }
+        return 0;
+}
+
+int sampler_catch(pid_t pid) {
+        if (ptrace(PTRACE_SEIZE, pid, NULL, (void *) (intptr_t) TRACE_OPTIONS) < 0)
+                return -errno;
+        if (waitpid(pid, NULL, __WALL) < 0 || kill(pid, SIGCONT) < 0)
+                return -errno;
+        return 0;
+}
+
 static pid_t start(char **argv) {
         int pipes[2];
         pid_t pid;
@@ -383,9 +429,7 @@ static pid_t start(char **argv) {
 
         close(pipes[0]);
         if (pid > 0) {
-                ptrace(PTRACE_SEIZE, pid, NULL,
-                       (void *) (intptr_t) (PTRACE_O_TRACEEXEC | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK |
-                                            PTRACE_O_TRACEVFORK | PTRACE_O_EXITKILL));
+                ptrace(PTRACE_SEIZE, pid, NULL, (void *) (intptr_t) TRACE_OPTIONS);
                 if (write(pipes[1], "", 1) != 1)
                         pid = -EIO;
         }
