@@ -50,7 +50,7 @@ static int check_target(int dir_fd, const char *path, const char *name) {
 
 int output_check(const char *path) {
         _cleanup_close_ int dir_fd = -EBADF;
-        const char *name;
+        const char *name = "";
         int r;
 
         r = open_directory(path, &dir_fd, &name);
@@ -63,7 +63,7 @@ int output_check(const char *path) {
 
 int output_write(const char *path, const void *data, size_t bytes) {
         _cleanup_close_ int dir_fd = -EBADF;
-        const char *name;
+        const char *name = "";
         mode_t mask;
         int r;
 

@@ -112,7 +112,8 @@ static int inherited_socket(void) {
 }
 
 static int find_worker_user(const char *name, struct server_options *o) {
-        const struct passwd *user = getpwnam(name);
+        /* An option's argument is never NULL, which the analyzer does not know. */
+        const struct passwd *user = getpwnam(name); // NOLINT(clang-analyzer-core.NonNullParamChecker)
 
         if (!user) {
                 log_error("no user %s: run systemd-sysusers, or give --worker-user=", name);
