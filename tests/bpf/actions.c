@@ -31,9 +31,10 @@ __attribute__((noinline)) static uint64_t burn_cpu(unsigned long msec) {
         volatile uint64_t sum = 0;
         uint64_t end = cpu_ns() + msec * NSEC_PER_MSEC;
 
-        while (cpu_ns() < end)
+        do
                 for (unsigned i = 0; i < 100000; i++)
                         sum += i;
+        while (cpu_ns() < end);
         return sum;
 }
 
