@@ -50,6 +50,8 @@ BPF_SKELETONS := $(patsubst bpf/%.bpf.c,$(O)/bpf/%.skel.h,$(BPF_SOURCES))
 BPF_CFLAGS := -g -O2 -target bpf -mcpu=v3 -D__TARGET_ARCH_x86 -I. -Wall -Werror -ffile-prefix-map=$(CURDIR)=. \
 	-fdebug-compilation-dir=. -idirafter /usr/include/x86_64-linux-gnu
 
+# Kept: make would take them for intermediate files.
+.SECONDARY: $(patsubst bpf/%.bpf.c,$(O)/bpf/%.bpf.o,$(BPF_SOURCES))
 $(O)/bpf/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h) proto/event.h
 	@mkdir -p $(@D)
 	$(CLANG) $(BPF_CFLAGS) -c $< -o $(@:.o=.raw.o)
