@@ -473,8 +473,10 @@ static int open_by_build_id(const struct place *place, uint32_t attempt, char pa
                 return -ENXIO;
         if (place->info.build_id_bytes < 2)
                 return -ENOENT;
-        if (attempt == 1)
-                root_fd = our_root = open_our_root();
+        if (attempt == 1) {
+                our_root = open_our_root();
+                root_fd = our_root;
+        }
         format_build_id(place, id);
         return open_formatted(root_fd, path, "/usr/lib/debug/.build-id/%.2s/%s.debug", id, id + 2);
 }

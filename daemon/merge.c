@@ -4,8 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct slot {
+        struct merge_item *item;
+};
+
 struct merge {
-        struct merge_item **items; /* owned */
+        struct slot *slots; /* owned */
         size_t count, allocated;
         uint64_t order;
 };
@@ -26,22 +30,22 @@ struct merge *merge_free(struct merge *m) {
         if (!m)
                 return NULL;
         for (size_t i = 0; i < m->count; i++)
-                free_item(m->items[i]);
-        free(m->items);
+                free_item(m->slots[i].item);
+        free(m->slots);
         free(m);
         return NULL;
 }
 
 static int make_room(struct merge *m) {
-        struct merge_item **items;
         size_t allocated = MAX(m->allocated * 2, (size_t) 64);
+        struct slot *slots;
 
         if (m->count < m->allocated)
                 return 0;
-        items = reallocarray(m->items, allocated, sizeof(struct merge_item *));
-        if (!items)
+        slots = reallocarray(m->slots, allocated, sizeof(*slots));
+        if (!slots)
                 return -ENOMEM;
-        m->items = items;
+        m->slots = slots;
         m->allocated = allocated;
         return 0;
 }
@@ -58,12 +62,12 @@ struct merge_item *merge_add(struct merge *m, uint64_t time_ns, uint32_t kind, c
         *item = (struct merge_item){ .time_ns = time_ns, .order = m->order++, .kind = kind, .bytes = bytes };
         if (bytes > 0)
                 memcpy(item->data, data, bytes);
-        m->items[m->count++] = item;
+        m->slots[m->count++].item = item;
         return item;
 }
 
 static int compare(const void *a, const void *b) {
-        const struct merge_item *x = *(struct merge_item *const *) a, *y = *(struct merge_item *const *) b;
+        const struct merge_item *x = ((const struct slot *) a)->item, *y = ((const struct slot *) b)->item;
 
         if (x->time_ns != y->time_ns)
                 return x->time_ns < y->time_ns ? -1 : 1;
@@ -75,11 +79,11 @@ void merge_release(struct merge *m, uint64_t until_ns, merge_fn f, void *userdat
 
         if (m->count == 0)
                 return;
-        qsort(m->items, m->count, sizeof(*m->items), compare);
-        for (done = 0; done < m->count && m->items[done]->time_ns <= until_ns; done++) {
-                f(userdata, m->items[done]);
-                free_item(m->items[done]);
+        qsort(m->slots, m->count, sizeof(*m->slots), compare);
+        for (done = 0; done < m->count && m->slots[done].item->time_ns <= until_ns; done++) {
+                f(userdata, m->slots[done].item);
+                free_item(m->slots[done].item);
         }
         m->count -= done;
-        memmove(m->items, m->items + done, m->count * sizeof(*m->items));
+        memmove(m->slots, m->slots + done, m->count * sizeof(*m->slots));
 }

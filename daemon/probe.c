@@ -78,13 +78,13 @@ static uint64_t now_ns(void) {
 /* ---- loading ---- */
 
 static int print_libbpf(enum libbpf_print_level level, const char *format, va_list arguments) {
-        char line[1024];
+        _cleanup_free_ char *text = NULL;
+        char *saved = NULL;
 
-        if (level == LIBBPF_DEBUG)
+        if (level == LIBBPF_DEBUG || vasprintf(&text, format, arguments) < 0)
                 return 0;
-        vsnprintf(line, sizeof(line), format, arguments);
-        line[strcspn(line, "\n")] = '\0';
-        log_debug("libbpf: %s", line);
+        for (char *line = strtok_r(text, "\n", &saved); line; line = strtok_r(NULL, "\n", &saved))
+                log_debug("%s", line);
         return 0;
 }
 
