@@ -160,23 +160,22 @@ static __always_inline bool is_told(__u32 ordinal) {
  *   /usr/share/zoneinfo → /usr/share    /usr → /usr (whole), / (file)    a/b/c → a/b
  */
 static __always_inline void top_directory(struct path_scratch *scratch, bool whole) {
+        bool done = false;
+
         scratch->components = scratch->end = 0;
-        /* Unrolled: before 6.2 a loop may not fall through into its own head, as the compiler lays this one out. */
+        /* Unrolled: before 6.2 a loop may not fall through into its own head, as the compiler lays this one out.
+         * And without a break, which keeps clang 19 from unrolling it. */
 #pragma unroll
         for (__u32 i = 0; i < DIR_TEXT_MAX - 1; i++) {
-                char c = scratch->event.path[i];
+                char c = done ? '\0' : scratch->event.path[i];
 
                 scratch->dir.dir[i] = c;
-                if (c == '\0' && whole)
-                        scratch->end = i;
-                if (c == '\0')
-                        break;
                 if (c == '/') {
                         scratch->end = i == 0 ? 1 : i;
                         scratch->components += i > 0;
-                        if (scratch->components == 2)
-                                break;
-                }
+                } else if (c == '\0' && !done && whole)
+                        scratch->end = i;
+                done = done || c == '\0' || scratch->components == 2;
         }
         for (__u32 i = 0; i < DIR_TEXT_MAX; i++) {
                 if (i >= scratch->end)
