@@ -29,7 +29,7 @@ struct watch_storm {
         struct storm storm;
         char *first_path, *root, *cwd; /* owned, absolute and normal; first_path and root may be "" */
         char *missing; /* owned: the directory that does not exist, or NULL */
-        uint64_t first_watch_ns; /* 0: no path was recorded */
+        uint64_t root_watch_ns; /* 0: no path was recorded */
         bool root_is_cwd, dotnet;
         uint32_t stack;
 };
@@ -82,23 +82,28 @@ static size_t find_root(char **paths, size_t n) {
         return 0;
 }
 
-static int find_places(const struct analysis *a, struct watch_storm *w) {
-        const struct recording *r = a->recording;
-        char **paths = NULL;
-        size_t n;
-        int error;
+/* Time of the watch of that number; 0: there is none. */
+static uint64_t watch_time(const struct analysis *a, const struct watch_storm *w, size_t number) {
+        for (uint32_t i = 0; i < a->recording->n_paths; i++)
+                if (is_watch(a, &w->storm, a->recording->paths + i) && number-- == 0)
+                        return a->recording->paths[i].time_ns;
+        return 0;
+}
 
-        for (uint32_t i = 0; i < r->n_paths && w->first_watch_ns == 0; i++)
-                if (is_watch(a, &w->storm, r->paths + i))
-                        w->first_watch_ns = r->paths[i].time_ns;
-        error = process_cwd(r, w->storm.process, w->first_watch_ns, &w->cwd);
+static int find_places(const struct analysis *a, struct watch_storm *w) {
+        char **paths = NULL;
+        size_t n, root;
+        int error = process_cwd(a->recording, w->storm.process, watch_time(a, w, 0), &w->cwd);
+
         if (error < 0)
                 return error;
         error = watched_paths(a, w, &paths, &n);
         if (error < 0)
                 return error;
+        root = find_root(paths, n);
+        w->root_watch_ns = watch_time(a, w, root);
         w->first_path = strdup(n > 0 ? paths[0] : "");
-        w->root = strdup(n > 0 ? paths[find_root(paths, n)] : "");
+        w->root = strdup(n > 0 ? paths[root] : "");
         path_list_free(paths, n);
         if (!w->first_path || !w->root)
                 return -ENOMEM;
@@ -119,7 +124,7 @@ static int find_missing(const struct analysis *a, struct watch_storm *w) {
 
                 if (p->kind != REC_PATH_MISSING || process_program(r, p->process) != w->storm.program)
                         continue;
-                if (p->time_ns > w->first_watch_ns)
+                if (p->time_ns > w->root_watch_ns)
                         break;
                 if (path_absolute(w->cwd, recording_text(r, p->path), &path) < 0)
                         return -ENOMEM;
@@ -302,6 +307,11 @@ static void advise(const struct analysis *a, const struct watch_storm *w, struct
         else if (w->missing)
                 finding_advice(f, NULL, "Create %s, or let the program watch no file in it%s.", w->missing,
                                w->dotnet ? " (reloadOnChange: false)" : "");
+        else if (*w->root && w->dotnet)
+                finding_advice(
+                        f, NULL,
+                        "Look for a configuration file (reloadOnChange: true) whose directory does not "
+                        "exist: .NET watches the nearest one above it.");
         else if (*w->root)
                 finding_advice(f, NULL, "Let the program watch only the directories that it needs below %s.",
                                w->root);

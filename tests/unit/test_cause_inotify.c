@@ -182,6 +182,15 @@ static void a_missing_directory_is_named_with_the_root(void **state) {
         assert_non_null(strstr(f->advice[0].text, "Create /myapp"));
 }
 
+/* A host watches its own directory first, before it looks for the missing one. */
+static void the_look_up_before_the_root_counts_not_before_the_first_watch(void **state) {
+        _described_ d = describe(START("/opt/app/app", "/opt/app"), TIME("900ms", "100ms"), WATCHES("1800"),
+                                 "path inotify 1 /opt/app/ at=5ms\npath missing 1 /myapp at=11ms\n",
+                                 WALK_ROOT, NULL);
+
+        assert_string_equal(evidence_text(d.analysis->findings, "missing_path"), "/myapp");
+}
+
 static void the_root_is_what_most_watches_lie_below(void **state) {
         _described_ d = describe(
                 START("/opt/app/app", "/opt/app"), TIME("900ms", "100ms"), WATCHES("1800"),
@@ -240,6 +249,7 @@ int main(void) {
                 cmocka_unit_test(a_directory_that_already_is_the_working_directory_is_not_advised),
                 cmocka_unit_test(values_in_drop_ins_are_escaped),
                 cmocka_unit_test(a_missing_directory_is_named_with_the_root),
+                cmocka_unit_test(the_look_up_before_the_root_counts_not_before_the_first_watch),
                 cmocka_unit_test(the_root_is_what_most_watches_lie_below),
                 cmocka_unit_test(relative_paths_follow_the_working_directory),
                 cmocka_unit_test(the_function_is_the_one_behind_the_wrappers),
