@@ -18,7 +18,7 @@ enum {
         DIR_KEYS_MAX = 8192,
         DIR_TEXT_MAX = 56, /* of two path components; longer ones are cut */
         ARGUMENTS_MAX = 1024, /* of a command line that is kept */
-        PATHS_FIRST = 64, /* per program and kind: all of the first so many are told, */
+        PATHS_FIRST = 256, /* per program and kind: all of the first so many are told, */
         PATHS_THEN_EVERY = 256, /* then every so many-th */
 };
 

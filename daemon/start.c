@@ -437,7 +437,8 @@ enum rec_slot start_control_slot(const char *sub_state) {
                 return REC_SLOT_START_POST;
         if (startswith(sub_state, "reload"))
                 return REC_SLOT_RELOAD;
-        if (startswith(sub_state, "stop") || startswith(sub_state, "final"))
+        /* Not stop-sigterm and the like: there ControlPID may still be a command of the start that is being killed. */
+        if (streq(sub_state, "stop") || streq(sub_state, "stop-post"))
                 return REC_SLOT_STOP;
         return REC_SLOT_UNKNOWN;
 }

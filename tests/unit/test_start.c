@@ -223,6 +223,14 @@ static void an_interrupt_ends_it_where_it_is(void **state) {
         expect(s, REC_RESULT_INTERRUPTED, 100, 120, 900);
 }
 
+static void a_command_that_is_killed_keeps_its_slot(void **state) {
+        assert_int_equal(start_control_slot("start-pre"), REC_SLOT_START_PRE);
+        assert_int_equal(start_control_slot("start-post"), REC_SLOT_START_POST);
+        assert_int_equal(start_control_slot("stop"), REC_SLOT_STOP);
+        assert_int_equal(start_control_slot("stop-sigterm"), REC_SLOT_UNKNOWN);
+        assert_int_equal(start_control_slot("final-sigkill"), REC_SLOT_UNKNOWN);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(notify_units_are_up_when_systemd_says_so),
@@ -239,6 +247,7 @@ int main(void) {
                 cmocka_unit_test(simple_units_end_where_their_rest_began),
                 cmocka_unit_test(simple_units_that_listen_are_up_then),
                 cmocka_unit_test(an_interrupt_ends_it_where_it_is),
+                cmocka_unit_test(a_command_that_is_killed_keeps_its_slot),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
