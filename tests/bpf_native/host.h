@@ -9,7 +9,7 @@
  * user memory with holes, maps, and a ring buffer that keeps what was sent.
  */
 
-enum { HOST_RECORDS_MAX = 256, HOST_RECORD_BYTES_MAX = 80 * 1024 };
+enum { HOST_RECORDS_MAX = 512, HOST_RECORD_BYTES_MAX = 80 * 1024 };
 
 struct host_record {
         size_t bytes;
