@@ -7,10 +7,13 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -143,6 +146,15 @@ static int try_open(struct world *w, uint32_t module, enum worker_role role, uin
         return r;
 }
 
+/* The valgrind of Debian 12 does not know the system call; under it these tests have nothing to say. */
+static void need_openat2(void) {
+        struct open_how how = { .flags = O_PATH | O_CLOEXEC };
+        _cleanup_close_ int fd = (int) syscall(SYS_openat2, AT_FDCWD, "/", &how, sizeof(how));
+
+        if (fd < 0 && errno == ENOSYS)
+                skip();
+}
+
 static void a_module_is_a_path_with_a_build_id(void **state) {
         struct world *w = *state;
         struct module_info info;
@@ -198,6 +210,7 @@ static void a_held_file_survives_its_name(void **state) {
         uint32_t module = add(w, "/bin/app", 1, mappings_pin_root(w->mappings, 7));
         char path[128];
 
+        need_openat2();
         assert_int_equal(mappings_hold(w->mappings, module), 0);
         snprintf(path, sizeof(path), "%s/root/bin/app", w->dir);
         assert_int_equal(unlink(path), 0);
@@ -222,6 +235,7 @@ static void debug_files_are_found_in_the_processs_root(void **state) {
         struct world *w = *state;
         uint32_t module = add(w, "/bin/app", 1, mappings_pin_root(w->mappings, 7));
 
+        need_openat2();
         expect_open(w, module, WORKER_ROLE_DEBUG_BESIDE, 0, ".dbg", "beside", "/bin/app.dbg");
         assert_int_equal(try_open(w, module, WORKER_ROLE_DEBUG_BESIDE, 0, ".debug"), -ENOENT);
         assert_int_equal(try_open(w, module, WORKER_ROLE_DEBUG_BESIDE, 1, ".dbg"), -ENXIO);
@@ -240,6 +254,7 @@ static void names_cannot_leave_their_directory(void **state) {
         struct world *w = *state;
         uint32_t root = mappings_pin_root(w->mappings, 7), module = add(w, "/bin/app", 1, root);
 
+        need_openat2();
         assert_int_equal(try_open(w, module, WORKER_ROLE_DEBUG_LINK, 0, "../bin/app"), -ENOENT);
         assert_int_equal(try_open(w, module, WORKER_ROLE_DEBUG_LINK, 0, ".."), -ENOENT);
         assert_int_equal(try_open(w, module, WORKER_ROLE_DEBUG_LINK, 0, ""), -ENOENT);
@@ -253,6 +268,7 @@ static void only_regular_files_are_opened(void **state) {
         struct world *w = *state;
         uint32_t root = mappings_pin_root(w->mappings, 7);
 
+        need_openat2();
         assert_int_equal(try_open(w, add(w, "/bin/fifo", 1, root), WORKER_ROLE_FILE, 0, ""), -ENOENT);
         assert_int_equal(mappings_hold(w->mappings, add(w, "/bin/fifo", 1, root)), -ENOENT);
         assert_int_equal(try_open(w, add(w, "/bin", 1, root), WORKER_ROLE_FILE, 0, ""), -ENOENT);
@@ -260,16 +276,16 @@ static void only_regular_files_are_opened(void **state) {
 }
 
 static void the_vdso_is_our_own(void **state) {
-        struct mappings *m;
         struct module_key key = { .path = "[vdso]", .root = REC_NONE, .file = REC_NONE };
         _cleanup_close_ int proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd = -EBADF;
+        _cleanup_(mappings_unrefp) struct mappings *m = mappings_new(proc_fd);
         char path[WORKER_PATH_MAX], magic[4];
 
-        m = mappings_new(proc_fd);
+        if (getauxval(AT_SYSINFO_EHDR) == 0)
+                skip(); /* valgrind hides it */
         assert_int_equal(mappings_open(m, mappings_module(m, &key), WORKER_ROLE_FILE, 0, "", &fd, path), 0);
         assert_int_equal(pread(fd, magic, sizeof(magic), 0), sizeof(magic));
         assert_memory_equal(magic, "\177ELF", 4);
-        mappings_unref(m);
 }
 
 static void modules_are_limited(void **state) {
