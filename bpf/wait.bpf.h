@@ -9,6 +9,9 @@
  *      RUNNING ──blocks────▶ BLOCKED ──waking──▶ WOKEN ──▶ RUNNING
  *
  * sched_waking is used rather than sched_wakeup: it fires in the context of the waker.
+ *
+ * A switch is missed now and then, at moments when somebody else attaches to the same tracepoint or leaves it
+ * (measured: 4 to 28 ms of a busy thread). That time is taken as on a CPU, so that the sums stay right.
  */
 
 #include "bpf/common.bpf.h"
@@ -31,7 +34,7 @@ struct {
 
 static __always_inline void thread_out(struct thread_state *t, __u64 now, bool blocks, __u32 syscall,
                                        __u32 flags) {
-        if (t->phase == THREAD_RUNNING)
+        if (t->phase == THREAD_RUNNING || t->phase == THREAD_RUNNABLE) /* the latter: it came in unseen */
                 t->on_cpu_ns += now - t->since_ns;
         t->switches++;
         t->since_ns = now;
@@ -60,6 +63,8 @@ static __always_inline bool thread_in(struct thread_state *t, __u64 now, struct 
         t->since_ns = now;
         if (phase == THREAD_RUNNABLE)
                 t->preempted_ns += passed;
+        if (phase == THREAD_RUNNING) /* it left unseen */
+                t->on_cpu_ns += passed;
         if (phase != THREAD_BLOCKED && phase != THREAD_WOKEN)
                 return false;
 
@@ -208,9 +213,11 @@ static __always_inline void switch_out(struct task_struct *task, const struct me
                 flags |= WAIT_FAULT;
         if (blocks && BPF_CORE_READ_BITFIELD(task, in_iowait))
                 flags |= WAIT_IO;
-        thread_out(t, now, blocks, syscall, flags);
-        if (known)
+        if (known && t->phase == THREAD_RUNNING)
                 __sync_fetch_and_add(&stat->on_cpu, -1);
+        if (t->phase == THREAD_BLOCKED && t->flags & WAIT_IO)
+                __sync_fetch_and_add(&stat->in_io, -1);
+        thread_out(t, now, blocks, syscall, flags);
         if (flags & WAIT_IO)
                 __sync_fetch_and_add(&stat->in_io, 1);
         stat->last_on_cpu_ns = now;
@@ -308,7 +315,8 @@ static __always_inline void end_thread(struct task_struct *task, const struct me
         add_wait(t, SYSCALL_ON_CPU, &on_cpu);
         if (preempted.runnable_ns > 0)
                 add_wait(t, SYSCALL_NONE, &preempted);
-        __sync_fetch_and_add(&stat->on_cpu, -1);
+        if (t->phase == THREAD_RUNNING)
+                __sync_fetch_and_add(&stat->on_cpu, -1);
         stat->last_on_cpu_ns = bpf_ktime_get_ns();
         bpf_map_delete_elem(&threads, &host_tid);
 }

@@ -158,6 +158,20 @@ static void preemption_is_no_wait(void **state) {
         assert_int_equal(stats[0].on_cpu, 0);
 }
 
+static void missed_switches_leave_no_hole(void **state) {
+        enlist(&thread, 0);
+        switch_to(&idle, &thread, 0, false);
+        switch_to(&idle, &thread, 5 * MSEC, false); /* it left unseen */
+        switch_to(&thread, &idle, 7 * MSEC, true);
+        switch_to(&thread, &idle, 12 * MSEC, true); /* it came in unseen */
+        switch_to(&idle, &thread, 13 * MSEC, false);
+        host.now_ns = 14 * MSEC;
+        end_thread(&thread.task, member_of(100));
+        assert_int_equal(sum_of(&thread, 0, SYSCALL_ON_CPU)->blocked_ns, 13 * MSEC);
+        assert_int_equal(sum_of(&thread, 0, SYSCALL_NONE)->runnable_ns, 1 * MSEC);
+        assert_int_equal(stats[0].on_cpu, 0);
+}
+
 static void waiting_outside_of_a_call_is_a_page_fault(void **state) {
         enlist(&thread, 0);
         switch_to(&idle, &thread, 0, false);
@@ -229,6 +243,7 @@ int main(void) {
                 cmocka_unit_test_setup(long_waits_are_told_with_their_waker, setup),
                 cmocka_unit_test_setup(short_waits_are_told_when_they_add_up, setup),
                 cmocka_unit_test_setup(preemption_is_no_wait, setup),
+                cmocka_unit_test_setup(missed_switches_leave_no_hole, setup),
                 cmocka_unit_test_setup(waiting_outside_of_a_call_is_a_page_fault, setup),
                 cmocka_unit_test_setup(a_full_map_keeps_the_sums_right, setup),
                 cmocka_unit_test_setup(a_full_ring_is_counted, setup),
