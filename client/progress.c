@@ -59,7 +59,7 @@ static const char *state_text(const char *state) {
                 { "armed", "waiting for its start" },
                 { "queued", "queued" },
                 { "starting", "starting" },
-                { "done", "naming functions" },
+                { "finishing", "naming functions" },
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
@@ -88,7 +88,8 @@ char *progress_line(const char *unit, json_t *reply, unsigned columns) {
         text_escape_terminal(&line, unit);
         buf_puts(&line, ": ");
         text_escape_terminal(&line, state_text(state));
-        if (varlink_get_u64(reply, "elapsed_usec", &elapsed) > 0 && elapsed > 0) {
+        if (!streq(state, "finishing") && varlink_get_u64(reply, "elapsed_usec", &elapsed) > 0 &&
+            elapsed > 0) {
                 buf_puts(&line, " for ");
                 text_span(&line, elapsed);
         }

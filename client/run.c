@@ -194,7 +194,7 @@ static int finished(struct run *run, json_t *parameters) {
         const char *id = NULL;
 
         (void) varlink_get_string(parameters, "recording", &id);
-        if (!id)
+        if (!id || (run->stopped && !run->begun))
                 return leave(run, run->stopped ? message_fail(EXIT_INTERRUPTED,
                                                               "%s did not start: there is nothing to show",
                                                               run->unit.id)
@@ -216,7 +216,7 @@ static int on_reply(struct run *run, const struct varlink_answer *answer) {
                 return finished(run, answer->parameters);
         progress_show(run->progress, progress);
         (void) varlink_get_string(progress, "state", &state);
-        run->begun = !streq(state, "armed");
+        run->begun = run->begun || streq(state, "queued") || streq(state, "starting");
         return run->armed ? 0 : armed(run, answer->parameters);
 }
 

@@ -109,6 +109,7 @@ def ctrl_c_before_the_start_that_is_waited_for(c):
     terminal.type(CTRL_C)
     equal(terminal.finish(), 3, f"exit status ({terminal.text})")
     check("no longer waiting for the start of case-never.service" in terminal.text, terminal.text)
+    check("case-never.service did not start: there is nothing to show" in terminal.text, terminal.text)
     equal(state(c, "case-never.service"), "inactive", "it was not started")
     wait_until("nothing is armed", lambda: sessions(c) == 0)
 
