@@ -311,13 +311,13 @@ static int on_got_all(sd_bus_message *m, void *userdata, sd_bus_error *error) {
 static int on_loaded(sd_bus_message *m, void *userdata, sd_bus_error *error) {
         struct systemd_unit *u = userdata;
         const sd_bus_error *e = sd_bus_message_get_error(m);
-        const char *path;
+        const char *path = NULL;
         int r;
 
         u->call = sd_bus_slot_unref(u->call);
         r = e ? -sd_bus_error_get_errno(e) : sd_bus_message_read_basic(m, 'o', &path);
         if (r >= 0) {
-                u->path = strdup(path);
+                u->path = strdup(path ?: "");
                 if (!u->path)
                         r = -ENOMEM;
         }
