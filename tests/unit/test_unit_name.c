@@ -44,7 +44,7 @@ static void names_are_completed_as_systemctl_does(void **state) {
                 { "/home/x", "home-x.mount" },
                 { "/dev/sda", "dev-sda.device" },
                 { "/var//lib/./y/", "var-lib-y.mount" },
-                { "/a/../b", NULL },
+                { "/a/../b", "-a-..-b.service" }, /* no path, then: a name */
                 { "", NULL },
         };
 
