@@ -162,7 +162,7 @@ static void on_done(void *userdata, const char *recording, const char *error, js
                 answer_error(c, error, json_incref(parameters));
         else
                 answer_with(c,
-                            json_pack("{s:I, s:{s:s, s:i, s:i, s:i, s:i, s:i}, s:s}", "session", id,
+                            json_pack("{s:I, s:{s:s, s:i, s:i, s:i, s:i, s:i}, s:s?}", "session", id,
                                       "progress", "state", "done", "elapsed_usec", 0, "samples", 0, "calls",
                                       0, "inotify_watches", 0, "processes", 0, "recording", recording));
         c->session = session_free(c->session);

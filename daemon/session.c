@@ -761,6 +761,13 @@ void session_stop(struct session *s) {
         if (s->phase != PHASE_FOLLOWING)
                 return;
         hear_witnesses(s);
+        if (start_outcome(s->start)->phase == START_ARMED) {
+                /* Nothing was queued: there is no start that a recording could tell about. */
+                s->phase = PHASE_DONE;
+                disarm(s);
+                s->events->done(s->userdata, NULL, NULL, NULL);
+                return;
+        }
         start_interrupt(s->start, clock_ns(CLOCK_MONOTONIC));
         advance(s);
 }

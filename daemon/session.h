@@ -46,8 +46,9 @@ struct session_options {
 struct session_events {
         /* Progress (an object, borrowed) for the caller. */
         void (*progress)(void *userdata, json_t *progress);
-        /* It is over, with a recording or with an error by name and its parameters (borrowed, may be NULL).
-         * Called once and last; the session may be freed in it. */
+        /* It is over: with a recording, with an error by name and its parameters (borrowed, may be NULL), or
+         * with neither when it was stopped before anything was queued. Called once and last; the session may be
+         * freed in it. */
         void (*done)(void *userdata, const char *recording, const char *error, json_t *parameters);
 };
 
