@@ -24,12 +24,13 @@ $(O)/tests/fuzz/%: tests/fuzz/%.c tests/fuzz/replay.c $(FUZZ_ARCHIVES)
 	$(LINK_TEST) -DCORPUS='"tests/fuzz/corpus/$(patsubst fuzz_%,%,$*)"'
 
 # The same entry points under libFuzzer: make fuzz T=60 (seconds each).
-FUZZERS := $(patsubst tests/fuzz/fuzz_%.c,$(O)-fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+FUZZERS := $(patsubst tests/fuzz/fuzz_%.c,$(O)-fuzz/fuzzers/%,$(wildcard tests/fuzz/fuzz_*.c))
 fuzz:
+	$(call install_packages,libclang-rt-$(shell $(CLANG) -dumpversion | cut -d. -f1)-dev)
 	$(MAKE) O=$(O)-fuzz CC=clang SANITIZE=fuzzer-no-link,address,undefined $(FUZZERS)
-	for f in $(notdir $(FUZZERS)); do $(O)-fuzz/$$f -max_total_time=$(or $(T),60) $(O)-fuzz/corpus-$$f tests/fuzz/corpus/$$f || exit 1; done
-$(O)/%: tests/fuzz/fuzz_%.c $(FUZZ_ARCHIVES)
-	@mkdir -p $(O)/corpus-$*
+	for f in $(notdir $(FUZZERS)); do $(O)-fuzz/fuzzers/$$f -max_total_time=$(or $(T),60) $(O)-fuzz/corpus/$$f tests/fuzz/corpus/$$f || exit 1; done
+$(O)/fuzzers/%: tests/fuzz/fuzz_%.c $(FUZZ_ARCHIVES)
+	@mkdir -p $(@D) $(O)/corpus/$*
 	$(LINK_TEST) -fsanitize=fuzzer
 
 # tests/replay/run: described recordings and their reports.
