@@ -38,6 +38,8 @@ struct client {
         struct varlink_input input;
         struct varlink_output *output; /* owned */
         struct session *session; /* owned: of the Profile call that is being answered */
+        char *unsaved; /* owned: id of this client's last recording when the store could not take it */
+        int unsaved_fd; /* owned: its bytes */
         bool more, oneway; /* of the call that is being answered */
         bool dead; /* to be freed when the stack is unwound */
 };
@@ -154,10 +156,18 @@ static void on_progress(void *userdata, json_t *progress) {
 
 static void take_calls(struct client *c);
 
+static void keep_unsaved(struct client *c, const char *recording) {
+        fd_close(c->unsaved_fd);
+        free(c->unsaved);
+        c->unsaved_fd = session_take_unsaved(c->session);
+        c->unsaved = c->unsaved_fd >= 0 ? strdup(recording) : NULL;
+}
+
 static void on_done(void *userdata, const char *recording, const char *error, json_t *parameters) {
         struct client *c = userdata;
         json_int_t id = session_id(c->session);
 
+        keep_unsaved(c, recording);
         if (error)
                 answer_error(c, error, json_incref(parameters));
         else
@@ -322,7 +332,10 @@ static void method_fetch(struct client *c, json_t *parameters) {
                 answer_invalid(c, "recording");
                 return;
         }
-        file = store_fd(c->server->store, id);
+        if (c->unsaved && streq(c->unsaved, id))
+                file = fcntl(c->unsaved_fd, F_DUPFD_CLOEXEC, 3);
+        else
+                file = store_fd(c->server->store, id);
         if (file == -ENOENT || file == -EINVAL) {
                 answer_error(c, PROFILER_ERROR_NO_SUCH_RECORDING,
                              json_pack("{s:o}", "recording", varlink_string(id)));
@@ -508,6 +521,8 @@ static struct client *client_free(struct client *c) {
         fd_close(c->fd);
         varlink_input_done(&c->input);
         varlink_output_free(c->output);
+        fd_close(c->unsaved_fd);
+        free(c->unsaved);
         free(c);
         return NULL;
 }
@@ -563,6 +578,7 @@ static int client_new(struct server *s, int fd, struct client **ret) {
         }
         c->server = s;
         c->fd = fd;
+        c->unsaved_fd = -EBADF;
         c->input = VARLINK_INPUT(VARLINK_CALL_MAX);
         c->output = varlink_output_new(VARLINK_REPLY_MAX);
         if (!c->output)

@@ -43,6 +43,7 @@ struct witnessed {
 struct finished {
         int error; /* no recording: negative errno */
         char *recording; /* owned: the id */
+        int unsaved_fd; /* owned: the recording itself when the store could not take it; else -EBADF */
         char *cause, *message; /* owned; NULL: the worker had no word */
         uint64_t duration_usec;
         uint32_t result;
@@ -271,10 +272,35 @@ static int store_it(struct session *s, const struct rec_start *start, const void
                 return -ENOMEM;
         r = store_write(s->world->store, id, data, bytes, summary);
         json_decref(summary);
-        if (r < 0)
-                return r;
+        if (r < 0) {
+                /* A full disk must not cost the answer: the start cannot be had again. */
+                (void) log_error_errno(r, "%s: the recording is not kept", s->unit);
+                s->finished.unsaved_fd = fd_new_sealed("startprof-recording", data, bytes);
+                if (s->finished.unsaved_fd < 0)
+                        return r;
+        }
         s->finished.recording = TAKE_PTR(id);
         return 0;
+}
+
+/* The file's bytes. The worker's layer comes from somebody who reads strangers' files: when the whole cannot be
+ * opened with it, it is left out, and the recording has no names. */
+static int finish_file(struct session *s, struct recording_writer *w, void **ret, size_t *ret_bytes) {
+        struct recording *checked;
+        int r;
+
+        r = recording_writer_finish(w, true, ret, ret_bytes);
+        if (r < 0)
+                return r;
+        if (recording_open(*ret, *ret_bytes, &checked) >= 0) {
+                recording_free(checked);
+                return 0;
+        }
+        log_warning("%s: what the worker said makes no sense and is left out", s->unit);
+        free(*ret);
+        *ret = NULL;
+        recording_writer_drop_layers(w);
+        return recording_writer_finish(w, true, ret, ret_bytes);
 }
 
 static int finish(struct session *s) {
@@ -295,7 +321,7 @@ static int finish(struct session *s) {
                 if (problem)
                         log_warning("%s: %s", s->unit, problem);
                 recording_writer_rows(w, REC_START, &start, sizeof(start), 1);
-                r = recording_writer_finish(w, true, &data, &bytes);
+                r = finish_file(s, w, &data, &bytes);
         }
         recording_writer_free(w);
         if (r < 0)
@@ -706,6 +732,7 @@ struct session *session_free(struct session *s) {
         sd_event_source_disable_unref(s->wake);
         fd_close(s->wake_fd);
         pthread_mutex_destroy(&s->lock);
+        fd_close(s->finished.unsaved_fd);
         free(s->finished.recording);
         free(s->finished.cause);
         free(s->finished.message);
@@ -729,6 +756,7 @@ int session_new(const struct session_world *world, uint32_t id, const char *unit
                 .userdata = userdata,
                 .id = id,
                 .options = *options,
+                .finished.unsaved_fd = -EBADF,
                 .lock = PTHREAD_MUTEX_INITIALIZER,
         };
         s->unit = strdup(unit);
@@ -743,6 +771,10 @@ int session_new(const struct session_world *world, uint32_t id, const char *unit
                 return r;
         *ret = TAKE_PTR(s);
         return 0;
+}
+
+int session_take_unsaved(struct session *s) {
+        return TAKE_FD(s->finished.unsaved_fd);
 }
 
 void session_mark(struct session *s, uint64_t queued_ns) {

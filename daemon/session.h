@@ -63,5 +63,7 @@ DEFINE_CLEANUP(struct session *, session_free);
 
 uint32_t session_id(const struct session *s);
 const char *session_unit(const struct session *s); /* canonical once it is known */
+/* In `done`: a sealed descriptor of the recording when the store could not take it (now the caller's), or -EBADF. */
+int session_take_unsaved(struct session *s);
 void session_mark(struct session *s, uint64_t queued_ns); /* TQ */
 void session_stop(struct session *s); /* ends the capture; `done` follows */

@@ -648,6 +648,10 @@ void recording_writer_layer(struct recording_writer *w, const void *layer, size_
         buf_append(&w->layers, layer, bytes);
 }
 
+void recording_writer_drop_layers(struct recording_writer *w) {
+        buf_reset(&w->layers);
+}
+
 static int compress_into(struct buf *out, const struct buf *raw, size_t *ret_bytes) {
         size_t bound = ZSTD_compressBound(raw->size), n;
         _cleanup_free_ void *packed = malloc(bound);

@@ -452,6 +452,8 @@ void recording_writer_rows(struct recording_writer *w, enum rec_section type, co
 /* Adds a finished layer (from another process: it is only trusted by recording_open()). It follows this
  * writer's own sections. */
 void recording_writer_layer(struct recording_writer *w, const void *layer, size_t bytes);
+/* Forgets the layers that were added: they made the whole one that recording_open() refuses. */
+void recording_writer_drop_layers(struct recording_writer *w);
 /* The bytes of the file: malloc()ed, the caller's. compress: zstd sections. The writer stays valid.
  * -ENOMEM, -EFBIG, or the error that stuck. */
 int recording_writer_finish(struct recording_writer *w, bool compress, void **ret, size_t *ret_bytes);

@@ -383,6 +383,21 @@ def stopped_before_a_start(c):
 
 
 @case()
+def full_disk(c):
+    """A store that takes nothing costs the store's copy, not the answer."""
+    service(c, "case-full.service", "/services/burn 50")
+    c.run("sh", "-c", "systemctl stop startprofd.service; mkdir -p /var/lib/startprof; "
+                      "mount -t tmpfs -o size=4k,nr_inodes=3 tmpfs /var/lib/startprof; "
+                      "head -c 4096 /dev/zero > /var/lib/startprof/fill")
+    try:
+        _, report, _ = c.profile("case-full.service")
+        equal(report["result"], "active", "result")
+        equal(c.run("sh", "-c", "ls /var/lib/startprof").stdout.split(), ["fill"], "half files")
+    finally:
+        c.run("sh", "-c", "systemctl stop startprofd.service; umount /var/lib/startprof", check=False)
+
+
+@case()
 def client_killed(c):
     """Nothing stays armed when the client dies."""
     service(c, "case-gone.service", "/bin/sleep infinity", extra="TimeoutStartSec=60")

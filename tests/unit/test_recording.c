@@ -136,6 +136,23 @@ static void a_layer_has_the_last_word_on_names_and_keeps_the_rest(void **state) 
         free(b.data);
 }
 
+static void a_layer_that_spoils_the_whole_can_be_dropped(void **state) {
+        _cleanup_(recording_writer_freep) struct recording_writer *w = small_writer();
+        _cleanup_(recording_freep) struct recording *r = NULL;
+        struct recording *none = NULL;
+        struct bytes b;
+
+        recording_writer_layer(w, "nonsense", 8);
+        b = finish(w, false);
+        assert_int_equal(recording_open(b.data, b.size, &none), -EBADMSG);
+        free(b.data);
+        recording_writer_drop_layers(w);
+        b = finish(w, false);
+        r = open_ok(&b);
+        assert_string_equal(recording_text(r, r->start->unit), "a.service");
+        free(b.data);
+}
+
 static void every_truncation_fails_or_is_a_shorter_recording(void **state) {
         struct bytes b = small_file(false);
 
@@ -312,6 +329,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(what_was_written_is_read_plain_and_compressed),
                 cmocka_unit_test(a_layer_has_the_last_word_on_names_and_keeps_the_rest),
+                cmocka_unit_test(a_layer_that_spoils_the_whole_can_be_dropped),
                 cmocka_unit_test(every_truncation_fails_or_is_a_shorter_recording),
                 cmocka_unit_test(no_single_byte_leads_out_of_bounds),
                 cmocka_unit_test(newer_versions_and_other_files_are_told_apart),
