@@ -316,6 +316,24 @@ def broken_recordings(c):
 
 
 @case()
+def kernel_that_cannot(c):
+    """Without BTF, and without the socket, one line says why and what to do."""
+    service(c, "case-btf.service", "/services/burn 10")
+    c.run("sh", "-c", "systemctl stop startprofd.service; mount -t tmpfs tmpfs /sys/kernel/btf")
+    try:
+        fails(c, ["case-btf.service"], 5, "BTF")
+        shown = c.run("startprof", "status", check=False).stdout
+        check("BTF" in shown, f"status tells no reason: {shown}")
+    finally:
+        c.run("sh", "-c", "umount /sys/kernel/btf; systemctl stop startprofd.service", check=False)
+    c.run("systemctl", "stop", "startprofd.socket")
+    try:
+        fails(c, ["case-btf.service"], 5, "systemctl enable --now startprofd.socket")
+    finally:
+        c.run("systemctl", "start", "startprofd.socket")
+
+
+@case()
 def permission(c):
     """A stranger gets a reason; a member of the group gets answers."""
     c.run("sh", "-c", "id stranger || useradd stranger; id member || useradd -G startprof member")
