@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -180,4 +181,26 @@ int fd_set_nonblock(int fd) {
         if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
                 return -errno;
         return 0;
+}
+
+ssize_t fd_send(int socket_fd, const struct iovec *parts, size_t count, int fd, int flags) {
+        union {
+                struct cmsghdr header;
+                char space[CMSG_SPACE(sizeof(int))];
+        } control = {};
+        struct msghdr message = { .msg_iov = (struct iovec *) parts, .msg_iovlen = count };
+        ssize_t n;
+
+        if (fd >= 0) {
+                message.msg_control = &control;
+                message.msg_controllen = sizeof(control.space);
+                control.header = (struct cmsghdr){
+                        .cmsg_len = CMSG_LEN(sizeof(int)),
+                        .cmsg_level = SOL_SOCKET,
+                        .cmsg_type = SCM_RIGHTS,
+                };
+                memcpy(CMSG_DATA(&control.header), &fd, sizeof(int));
+        }
+        n = sendmsg(socket_fd, &message, flags | MSG_NOSIGNAL);
+        return n < 0 ? -errno : n;
 }

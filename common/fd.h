@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 
 /* Descriptors: whole reads and writes, sealed memory files, atomic files. Errors are negative errno. */
 
@@ -32,5 +33,9 @@ bool fd_is_sealed(int fd);
 /* Writes a file that is there completely or not at all: O_TMPFILE or a temporary name in dir_fd, fsync,
  * then renamed over `name` (a name, no slashes). mode: of the new file. */
 int write_file_atomic_at(int dir_fd, const char *name, const void *data, size_t bytes, mode_t mode);
+
+/* One sendmsg(2) with a descriptor beside the bytes (fd < 0: none), never SIGPIPE; flags as there. Bytes sent, or
+ * the error. */
+ssize_t fd_send(int socket_fd, const struct iovec *parts, size_t count, int fd, int flags);
 
 int fd_set_nonblock(int fd);

@@ -288,34 +288,13 @@ int varlink_output_add(struct varlink_output *out, char *data, size_t bytes, int
         return r;
 }
 
-/* Bytes sent, or the error of sendmsg(2). */
-static ssize_t send_some(int socket_fd, const char *data, size_t bytes, int fd) {
-        union {
-                struct cmsghdr header;
-                char space[CMSG_SPACE(sizeof(int))];
-        } control = {};
-        struct iovec iov = { .iov_base = (char *) data, .iov_len = bytes };
-        struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
-        ssize_t n;
-
-        if (fd >= 0) {
-                msg.msg_control = &control;
-                msg.msg_controllen = sizeof(control);
-                control.header.cmsg_level = SOL_SOCKET;
-                control.header.cmsg_type = SCM_RIGHTS;
-                control.header.cmsg_len = CMSG_LEN(sizeof(int));
-                memcpy(CMSG_DATA(&control.header), &fd, sizeof(int));
-        }
-        n = sendmsg(socket_fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
-        return n < 0 ? -errno : n;
-}
-
 int varlink_output_flush(struct varlink_output *out, int socket_fd) {
         while (out->first) {
                 struct output_message *m = out->first;
+                struct iovec rest = { m->data + m->sent, m->bytes - m->sent };
                 ssize_t n;
 
-                n = send_some(socket_fd, m->data + m->sent, m->bytes - m->sent, m->fd);
+                n = fd_send(socket_fd, &rest, 1, m->fd, MSG_DONTWAIT);
                 if (n == -EINTR)
                         continue;
                 if (n == -EAGAIN)
@@ -436,7 +415,8 @@ int varlink_client_call(struct varlink_client *c, const char *method, json_t *pa
         if (r < 0)
                 return r;
         while (sent < bytes) {
-                ssize_t n = send_some(c->fd, data + sent, bytes - sent, -EBADF);
+                struct iovec rest = { data + sent, bytes - sent };
+                ssize_t n = fd_send(c->fd, &rest, 1, -EBADF, MSG_DONTWAIT);
 
                 if (n >= 0)
                         sent += (size_t) n;

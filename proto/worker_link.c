@@ -85,29 +85,14 @@ static int wait_for(struct worker_link *link, short events, uint64_t deadline_ns
 /* One try. 0, -EAGAIN, or -EPROTO. */
 static int try_send(struct worker_link *link, int socket_fd, const struct iovec *parts, size_t count,
                     int fd) {
-        union {
-                struct cmsghdr header;
-                char space[CMSG_SPACE(sizeof(int))];
-        } control = {};
-        struct msghdr message = { .msg_iov = (struct iovec *) parts, .msg_iovlen = count };
-
-        if (fd >= 0) {
-                message.msg_control = &control;
-                message.msg_controllen = sizeof(control.space);
-                control.header = (struct cmsghdr){
-                        .cmsg_len = CMSG_LEN(sizeof(int)),
-                        .cmsg_level = SOL_SOCKET,
-                        .cmsg_type = SCM_RIGHTS,
-                };
-                memcpy(CMSG_DATA(&control.header), &fd, sizeof(int));
-        }
-
         for (;;) {
-                if (sendmsg(socket_fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0)
+                ssize_t n = fd_send(socket_fd, parts, count, fd, MSG_DONTWAIT);
+
+                if (n >= 0)
                         return 0;
-                if (errno == EAGAIN || errno == ENOBUFS)
+                if (n == -EAGAIN || n == -ENOBUFS)
                         return -EAGAIN;
-                if (errno != EINTR)
+                if (n != -EINTR)
                         return fail(link);
         }
 }

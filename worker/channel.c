@@ -121,27 +121,12 @@ int channel_receive(struct channel *c, const struct worker_head **ret, int *ret_
 }
 
 static int send_parts(int socket_fd, const struct iovec *parts, size_t count, int fd) {
-        union {
-                struct cmsghdr header;
-                char space[CMSG_SPACE(sizeof(int))];
-        } control = {};
-        struct msghdr message = { .msg_iov = (struct iovec *) parts, .msg_iovlen = count };
+        ssize_t n;
 
-        if (fd >= 0) {
-                message.msg_control = &control;
-                message.msg_controllen = sizeof(control.space);
-                control.header = (struct cmsghdr){
-                        .cmsg_len = CMSG_LEN(sizeof(int)),
-                        .cmsg_level = SOL_SOCKET,
-                        .cmsg_type = SCM_RIGHTS,
-                };
-                memcpy(CMSG_DATA(&control.header), &fd, sizeof(int));
-        }
-
-        while (sendmsg(socket_fd, &message, MSG_NOSIGNAL) < 0)
-                if (errno != EINTR)
-                        return -errno;
-        return 0;
+        do
+                n = fd_send(socket_fd, parts, count, fd, 0);
+        while (n == -EINTR);
+        return n < 0 ? (int) n : 0;
 }
 
 int channel_send(struct channel *c, const struct worker_head *message, int fd) {
