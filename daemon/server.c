@@ -44,6 +44,12 @@ struct client {
         bool dead; /* to be freed when the stack is unwound */
 };
 
+/* A session whose client went away while the recording was written: it is finished all the same. */
+struct orphan {
+        struct server *server; /* borrowed */
+        struct session *session; /* owned; NULL: a free place */
+};
+
 struct server {
         struct server_options options;
         sd_event *event; /* reference */
@@ -53,6 +59,7 @@ struct server {
         struct collect *collect; /* owned; NULL until it is needed */
         struct session_world world;
         struct client *clients; /* owned */
+        struct orphan orphans[SESSION_MAX]; /* they count as sessions, so there is always a place */
         uint32_t last_session;
 };
 
@@ -219,6 +226,8 @@ static unsigned count_sessions(const struct server *s, const struct peer *of /* 
 
         for (const struct client *c = s->clients; c; c = c->next)
                 n += c->session && (!of || c->peer.uid == of->uid);
+        for (size_t i = 0; !of && i < ARRAY_SIZE(s->orphans); i++)
+                n += !!s->orphans[i].session;
         return n;
 }
 
@@ -233,6 +242,22 @@ static bool answer_too_many(struct client *c) {
                 answer_error(c, PROFILER_ERROR_TOO_MANY,
                              json_pack("{s:s, s:i}", "what", "captures at a time", "limit", (int) limit));
         return limit > 0;
+}
+
+/* PID 1 closes its connections when it executes itself anew (daemon-reexec, its own upgrade). The sessions of
+ * that time have ended or follow nothing any more. */
+static int need_systemd(struct server *s) {
+        struct systemd *anew;
+        int r;
+
+        if (systemd_is_connected(s->systemd))
+                return 0;
+        r = systemd_new(s->event, &anew);
+        if (r < 0)
+                return r;
+        systemd_free(s->systemd);
+        s->systemd = s->world.systemd = anew;
+        return 0;
 }
 
 static void method_profile(struct client *c, json_t *parameters) {
@@ -262,6 +287,11 @@ static void method_profile(struct client *c, json_t *parameters) {
         }
         if (answer_too_many(c))
                 return;
+        r = need_systemd(c->server);
+        if (r < 0) {
+                answer_failed(c, "cannot talk to systemd", r);
+                return;
+        }
         r = session_new(&c->server->world, ++c->server->last_session, unit, &options, &session_events, c,
                         &c->session);
         if (r < 0)
@@ -513,10 +543,32 @@ static int on_client(sd_event_source *source, int fd, uint32_t events, void *use
 
 /* ---- clients ---- */
 
+static void set_idle(struct server *s);
+
+static void on_orphan_done(void *userdata, const char *recording, const char *error, json_t *parameters) {
+        struct orphan *o = userdata;
+
+        o->session = session_free(o->session);
+        set_idle(o->server);
+}
+
+static const struct session_events orphan_events = { .done = on_orphan_done };
+
+/* Waiting here for a session that is being finished would keep all other clients waiting, too. */
+static void abandon(struct server *s, struct session *session) {
+        for (size_t i = 0; session && session_is_finishing(session) && i < ARRAY_SIZE(s->orphans); i++)
+                if (!s->orphans[i].session) {
+                        s->orphans[i] = (struct orphan){ .server = s, .session = session };
+                        session_hand_over(session, &orphan_events, &s->orphans[i]);
+                        return;
+                }
+        session_free(session);
+}
+
 static struct client *client_free(struct client *c) {
         if (!c)
                 return NULL;
-        session_free(c->session);
+        abandon(c->server, c->session);
         sd_event_source_disable_unref(c->source);
         fd_close(c->fd);
         varlink_input_done(&c->input);
@@ -531,7 +583,7 @@ DEFINE_CLEANUP(struct client *, client_free);
 static void set_idle(struct server *s) {
         if (!s->idle)
                 return;
-        if (s->clients) {
+        if (s->clients || count_sessions(s, NULL) > 0) {
                 (void) sd_event_source_set_enabled(s->idle, SD_EVENT_OFF);
                 return;
         }
@@ -620,7 +672,7 @@ static int on_listen(sd_event_source *source, int fd, uint32_t events, void *use
 static int on_idle(sd_event_source *source, uint64_t usec, void *userdata) {
         struct server *s = userdata;
 
-        return s->clients ? 0 : sd_event_exit(s->event, 0);
+        return s->clients || count_sessions(s, NULL) > 0 ? 0 : sd_event_exit(s->event, 0);
 }
 
 /* ---- life ---- */
@@ -634,6 +686,8 @@ struct server *server_free(struct server *s) {
                 s->clients = c->next;
                 client_free(c);
         }
+        for (size_t i = 0; i < ARRAY_SIZE(s->orphans); i++)
+                session_free(s->orphans[i].session);
         sd_event_source_disable_unref(s->listen);
         sd_event_source_disable_unref(s->idle);
         sd_event_source_disable_unref(s->reap);

@@ -360,6 +360,8 @@ static void start_finishing(struct session *s) {
         tell(s, "finishing");
         s->phase = PHASE_FINISHING;
         capture_stop(s->capture, start_outcome(s->start)->end_ns);
+        /* The thread reads the unit's properties, and a late signal would change them under it. */
+        systemd_unit_stop(s->systemd_unit);
         r = pthread_create(&s->thread, NULL, finish_thread, s);
         if (r != 0)
                 fail_errno(s, "cannot start a thread", -r);
@@ -771,6 +773,15 @@ int session_new(const struct session_world *world, uint32_t id, const char *unit
                 return r;
         *ret = TAKE_PTR(s);
         return 0;
+}
+
+bool session_is_finishing(const struct session *s) {
+        return s->phase == PHASE_FINISHING;
+}
+
+void session_hand_over(struct session *s, const struct session_events *events, void *userdata) {
+        s->events = events;
+        s->userdata = userdata;
 }
 
 int session_take_unsaved(struct session *s) {

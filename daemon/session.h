@@ -56,11 +56,15 @@ struct session_events {
 int session_new(const struct session_world *world, uint32_t id, const char *unit,
                 const struct session_options *options, const struct session_events *events, void *userdata,
                 struct session **ret);
-/* The caller is gone: nothing stays armed, and what is being written is thrown away. Waits for the thread, if
- * there is one, which has deadlines. NULL is fine. */
+/* Nothing stays armed, and what is being written is thrown away. When it is FINISHING this waits for the thread,
+ * which has deadlines of half a minute: only for the end of the daemon. NULL is fine. */
 struct session *session_free(struct session *s);
 DEFINE_CLEANUP(struct session *, session_free);
 
+/* Capturing is over, and what is left needs nobody but time. */
+bool session_is_finishing(const struct session *s);
+/* The caller is gone: somebody else hears of the end. */
+void session_hand_over(struct session *s, const struct session_events *events, void *userdata);
 uint32_t session_id(const struct session *s);
 const char *session_unit(const struct session *s); /* canonical once it is known */
 /* In `done`: a sealed descriptor of the recording when the store could not take it (now the caller's), or -EBADF. */

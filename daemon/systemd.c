@@ -353,16 +353,21 @@ int systemd_follow(struct systemd *s, const char *name, const struct systemd_eve
         return 0;
 }
 
-struct systemd_unit *systemd_unit_free(struct systemd_unit *u) {
-        if (!u)
-                return NULL;
+void systemd_unit_stop(struct systemd_unit *u) {
         if (u->systemd)
                 for (struct systemd_unit **p = &u->systemd->units; *p; p = &(*p)->next)
                         if (*p == u) {
                                 *p = u->next;
                                 break;
                         }
-        sd_bus_slot_unref(u->call);
+        u->systemd = NULL;
+        u->call = sd_bus_slot_unref(u->call);
+}
+
+struct systemd_unit *systemd_unit_free(struct systemd_unit *u) {
+        if (!u)
+                return NULL;
+        systemd_unit_stop(u);
         for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
                 free(u->texts[i]);
         free(u->path);
@@ -472,7 +477,7 @@ static int on_disconnected(sd_bus_message *m, void *userdata, sd_bus_error *erro
         struct systemd *s = userdata;
 
         s->lost = true;
-        /* Each one frees its unit, or at least this must end. */
+        /* Each one ends its session, which frees the unit; at least this loop must end. */
         while (s->units) {
                 struct systemd_unit *u = s->units;
 

@@ -37,6 +37,8 @@ bool systemd_is_connected(const struct systemd *s);
 /* Loads the unit of that name (an alias, too) and follows it. -ENOMEM and errors of sd-bus. */
 int systemd_follow(struct systemd *s, const char *name, const struct systemd_events *events, void *userdata,
                    struct systemd_unit **ret);
+/* No more events; values and properties stay as they are, and may be read by one other thread. */
+void systemd_unit_stop(struct systemd_unit *u);
 struct systemd_unit *systemd_unit_free(struct systemd_unit *u);
 DEFINE_CLEANUP(struct systemd_unit *, systemd_unit_free);
 
