@@ -427,6 +427,38 @@ def client_killed(c):
 
 
 @case()
+def client_killed_while_it_is_written(c):
+    """A client that dies late, with a worker that hangs, keeps nobody waiting, and the recording comes all the same."""
+    service(c, "case-late.service", "/services/burn 50")
+    stop_worker = "until kill -STOP $(pidof startprof-worker) 2>/dev/null; do sleep 0.005; done"
+    stopper = c.popen("sh", "-c", stop_worker)
+    client = c.popen("startprof", "case-late.service", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_until("it is up", lambda: c.run("systemctl", "is-active", "case-late.service", check=False).returncode == 0)
+    stopper.wait()
+    wait_until("it is over", lambda: sessions(c) == 1)
+    c.run("pkill", "-KILL", "-x", "startprof")
+    client.wait()
+    begin = time.monotonic()
+    equal(sessions(c), 1, "sessions while the worker hangs")
+    check(time.monotonic() - begin < 5, "others are answered")
+    c.run("sh", "-c", "kill -CONT $(pidof startprof-worker)")
+    wait_until("the session ended", lambda: sessions(c) == 0)
+    equal(len(json.loads(c.run("startprof", "list", "--json=short", "case-late.service").stdout)), 1, "recordings")
+
+
+@case()
+def systemd_executed_anew(c):
+    """daemon-reexec closes systemd's connections: the daemon makes a new one."""
+    service(c, "case-reexec.service", "/services/burn 20")
+    c.profile("case-reexec.service")
+    before = daemon_pid(c)
+    c.run("systemctl", "daemon-reexec")
+    _, report, _ = c.profile("--restart", "case-reexec.service")
+    equal(report["result"], "active", "result")
+    equal(daemon_pid(c), before, "the daemon")
+
+
+@case()
 def daemon_killed(c):
     """The client says so, and the next start works."""
     service(c, "case-kill.service", "/bin/sleep infinity", extra="TimeoutStartSec=60")
