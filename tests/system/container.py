@@ -173,9 +173,14 @@ class Container:
             except subprocess.TimeoutExpired:
                 self.nspawn.kill()
                 self.nspawn.wait()
-        for directory, _, _ in os.walk(getattr(self, "cgroup", ""), topdown=False):
-            with contextlib.suppress(OSError):
-                os.rmdir(directory)
+        # Its last processes are still being reaped.
+        deadline = time.monotonic() + 5
+        while os.path.isdir(getattr(self, "cgroup", "")) and time.monotonic() < deadline:
+            for directory, _, _ in os.walk(self.cgroup, topdown=False):
+                with contextlib.suppress(OSError):
+                    os.rmdir(directory)
+            if os.path.isdir(self.cgroup):
+                time.sleep(0.05)
 
     def __enter__(self):
         return self.start()
