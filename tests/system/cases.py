@@ -429,11 +429,11 @@ def client_killed(c):
 @case()
 def client_killed_while_it_is_written(c):
     """A client that dies late, with a worker that hangs, keeps nobody waiting, and the recording comes all the same."""
-    service(c, "case-late.service", "/services/burn 50")
+    service(c, "case-written.service", "/services/burn 50")
     stop_worker = "until kill -STOP $(pidof startprof-worker) 2>/dev/null; do sleep 0.005; done"
     stopper = c.popen("sh", "-c", stop_worker)
-    client = c.popen("startprof", "case-late.service", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    wait_until("it is up", lambda: c.run("systemctl", "is-active", "case-late.service", check=False).returncode == 0)
+    client = c.popen("startprof", "case-written.service", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_until("it is up", lambda: c.run("systemctl", "is-active", "case-written.service", check=False).returncode == 0)
     stopper.wait()
     wait_until("it is over", lambda: sessions(c) == 1)
     c.run("pkill", "-KILL", "-x", "startprof")
@@ -443,7 +443,7 @@ def client_killed_while_it_is_written(c):
     check(time.monotonic() - begin < 5, "others are answered")
     c.run("sh", "-c", "kill -CONT $(pidof startprof-worker)")
     wait_until("the session ended", lambda: sessions(c) == 0)
-    equal(len(json.loads(c.run("startprof", "list", "--json=short", "case-late.service").stdout)), 1, "recordings")
+    equal(len(json.loads(c.run("startprof", "list", "--json=short", "case-written.service").stdout)), 1, "recordings")
 
 
 @case()
