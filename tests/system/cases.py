@@ -393,10 +393,10 @@ def armed_by_another(c):
 @case()
 def stopped_before_a_start(c):
     """--wait that ends without a start leaves nothing in the store."""
-    service(c, "case-never.service", "/services/burn 10")
-    done = c.run("startprof", "--wait", "--timeout=200ms", "case-never.service", check=False)
+    service(c, "case-unstarted.service", "/services/burn 10")
+    done = c.run("startprof", "--wait", "--timeout=200ms", "case-unstarted.service", check=False)
     equal(done.returncode, 3, f"exit status ({done.stderr})")
-    equal(json.loads(c.run("startprof", "list", "--json=short", "case-never.service").stdout), [], "recordings")
+    equal(json.loads(c.run("startprof", "list", "--json=short", "case-unstarted.service").stdout), [], "recordings")
     wait_until("the session ended", lambda: sessions(c) == 0)
 
 
