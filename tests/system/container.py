@@ -7,12 +7,14 @@ allowed. Everything that is started here is ended by stop(), also when a test fa
 """
 
 import contextlib
+import fcntl
 import hashlib
 import json
 import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -25,33 +27,70 @@ PACKAGES = {
 }
 BOOT_SECONDS = 60
 COMMAND_SECONDS = 120
+UNIFIED = dict(os.environ, SYSTEMD_NSPAWN_UNIFIED_HIERARCHY="1")
+CGROUP_SECONDS = 5
 
 
 class ContainerError(Exception):
     pass
 
 
+def clean_up_when_told_to_end():
+    """SIGTERM ends a program as Ctrl-C does: by an exception, so that containers are stopped."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+
+
+def mirrors(release):
+    """Lines for sources.list, from where this machine gets its own release; none when apt has no such mirror, which
+    leaves the choice to mmdebstrap."""
+    with open("/etc/os-release") as f:
+        ours = dict(line.rstrip().split("=", 1) for line in f if "=" in line).get("VERSION_CODENAME", "")
+    shown = subprocess.run(["apt-get", "indextargets", "--format", "$(RELEASE) $(COMPONENT) $(REPO_URI)",
+                            "Created-By: Packages"], stdin=subprocess.DEVNULL, capture_output=True, text=True).stdout
+    places = {}
+    for target, component, uri in (line.split() for line in shown.splitlines() if len(line.split()) == 3):
+        if component == "main" and uri.startswith("http"):
+            places.setdefault(target, uri)
+    if ours not in places:
+        return []
+    parts = [part for part in ("", "-updates", "-security") if ours + part in places]
+    return [f"deb {places[ours + part]} {release}{part} main" for part in parts]
+
+
+def download_options():
+    """The machine's proxy and certificate settings for apt, as options of mmdebstrap, which reads none of them."""
+    shown = subprocess.run(["apt-config", "dump"], stdin=subprocess.DEVNULL, capture_output=True, text=True).stdout
+    return [f"--aptopt={line}" for line in shown.splitlines()
+            if line.startswith(("Acquire::http::", "Acquire::https::")) and not line.endswith(' "";')]
+
+
 def make_root(suite, release=None):
     """Directory of the release's root file system; made when the package list changed. `suite` names the list in
     PACKAGES, and the release unless another is given."""
+    os.makedirs(CACHE, exist_ok=True)
+    with open(os.path.join(CACHE, "lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return make_root_locked(suite, release or suite)
+
+
+def make_root_locked(suite, release):
     key = hashlib.sha256(PACKAGES[suite].encode()).hexdigest()[:12]
     directory = os.path.join(CACHE, f"{suite}-{key}")
     if os.path.isdir(directory):
         return directory
-    os.makedirs(CACHE, exist_ok=True)
     for old in os.listdir(CACHE):
         if old.rpartition("-")[0] == suite:
             shutil.rmtree(os.path.join(CACHE, old), ignore_errors=True)
-    archive = os.path.join(CACHE, f"{suite}.tar")
-    made = subprocess.run(["mmdebstrap", "--variant=minbase", f"--include={PACKAGES[suite]}", release or suite, archive],
-                          stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    if made.returncode != 0:
-        raise ContainerError(f"mmdebstrap {suite} failed:\n{made.stderr[-2000:]}")
-    half = tempfile.mkdtemp(dir=CACHE)
-    os.chmod(half, 0o755)
-    subprocess.run(["tar", "-C", half, "-xf", archive], check=True)
-    os.unlink(archive)
-    os.rename(half, directory)
+    with tempfile.TemporaryDirectory(dir=CACHE, prefix="half.") as half:
+        archive, root = os.path.join(half, "root.tar"), os.path.join(half, "root")
+        made = subprocess.run(["mmdebstrap", "--variant=minbase", f"--include={PACKAGES[suite]}", *download_options(),
+                               release, archive, *mirrors(release)],
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        if made.returncode != 0:
+            raise ContainerError(f"mmdebstrap {suite} failed:\n{made.stderr[-2000:]}")
+        os.mkdir(root)
+        subprocess.run(["tar", "-C", root, "-xf", archive], check=True)
+        os.rename(root, directory)
     return directory
 
 
@@ -61,6 +100,23 @@ def cgroup2_root():
         if fields[2] == "cgroup2":
             return fields[1]
     raise ContainerError("no cgroup v2 hierarchy is mounted")
+
+
+def in_cgroup(directory, command):
+    """The command, run inside a new cgroup: nspawn makes its own below where it is, and must not do so in ours."""
+    os.mkdir(directory)
+    return ["sh", "-c", 'echo $$ > "$1/cgroup.procs"; shift; exec "$@"', "sh", directory, *command]
+
+
+def remove_cgroup(directory):
+    """With all below it; waits for the last processes, which are still being reaped."""
+    deadline = time.monotonic() + CGROUP_SECONDS
+    while os.path.isdir(directory) and time.monotonic() < deadline:
+        for inner, _, _ in os.walk(directory, topdown=False):
+            with contextlib.suppress(OSError):
+                os.rmdir(inner)
+        if os.path.isdir(directory):
+            time.sleep(0.05)
 
 
 def mount_tracefs():
@@ -82,23 +138,26 @@ class Container:
         self.suite = suite
         self.name = f"startprof-{suite}-{os.getpid()}-{int(time.monotonic() * 1000) % 100000}"
         self.binds = binds
+        self.cgroup = os.path.join(cgroup2_root(), self.name)
         self.nspawn, self.leader = None, 0
 
     def start(self):
         root = make_root(self.suite)
         mount_tracefs()
-        self.cgroup = os.path.join(cgroup2_root(), self.name)
-        os.mkdir(self.cgroup)
         self.console = tempfile.TemporaryFile()
-        # The shell moves itself before nspawn looks where it is: else all containers would share one payload.
-        command = ["sh", "-c", 'echo $$ > "$1/cgroup.procs"; shift; exec "$@"', "sh", self.cgroup,
+        # It dies with us, even if we are killed.
+        command = ["setpriv", "--pdeathsig", "TERM",
                    "systemd-nspawn", "-D", root, "--volatile=overlay", "-b", "--keep-unit", "--register=no",
                    "--capability=all", "--system-call-filter=bpf perf_event_open", "--bind=/sys/kernel/tracing",
                    "-M", self.name] + [f"--bind-ro={source}:{target}" for source, target in self.binds]
-        self.nspawn = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.console,
-                                       stderr=subprocess.STDOUT, start_new_session=True,
-                                       env=dict(os.environ, SYSTEMD_NSPAWN_UNIFIED_HIERARCHY="1"))
-        self._wait_for_boot()
+        try:
+            self.nspawn = subprocess.Popen(in_cgroup(self.cgroup, command), stdin=subprocess.DEVNULL,
+                                           stdout=self.console, stderr=subprocess.STDOUT, start_new_session=True,
+                                           env=UNIFIED)
+            self._wait_for_boot()
+        except BaseException:
+            self.stop()
+            raise
         return self
 
     def _children(self):
@@ -119,7 +178,6 @@ class Container:
             time.sleep(0.05)
         self.console.seek(0)
         text = self.console.read().decode(errors="replace")
-        self.stop()
         raise ContainerError(f"{self.suite} did not boot:\n{text[-2000:]}")
 
     def command(self, *arguments, user=None):
@@ -173,14 +231,7 @@ class Container:
             except subprocess.TimeoutExpired:
                 self.nspawn.kill()
                 self.nspawn.wait()
-        # Its last processes are still being reaped.
-        deadline = time.monotonic() + 5
-        while os.path.isdir(getattr(self, "cgroup", "")) and time.monotonic() < deadline:
-            for directory, _, _ in os.walk(self.cgroup, topdown=False):
-                with contextlib.suppress(OSError):
-                    os.rmdir(directory)
-            if os.path.isdir(self.cgroup):
-                time.sleep(0.05)
+        remove_cgroup(self.cgroup)
 
     def __enter__(self):
         return self.start()
