@@ -473,12 +473,41 @@ def daemon_killed(c):
     equal(report["result"], "active", "the next start")
 
 
+def attached(c):
+    """Programs that something in the container holds attached to the kernel: id → name."""
+    programs = {p["id"]: p.get("name", "") for p in bpftool("prog")}
+    return {held["prog_id"]: programs.get(held["prog_id"]) for held in bpftool("perf") if in_container(c, held["pid"])}
+
+
+def bpftool(kind):
+    # In sbin, which is not in everybody's PATH.
+    environment = dict(os.environ, PATH=os.environ.get("PATH", "") + ":/usr/sbin")
+    return json.loads(subprocess.run(["bpftool", "-j", kind, "show"], capture_output=True, text=True, check=True,
+                                     env=environment).stdout or "[]")
+
+
+def in_container(c, pid):
+    try:
+        with open(f"/proc/{pid}/cgroup") as f:
+            return c.name in f.read()
+    except OSError:
+        return False
+
+
 @case()
 def idle_exit(c):
-    """Without clients the daemon goes; the socket brings it back."""
-    c.run("startprof", "status")
+    """A profiled start leaves nothing attached but what waits for cgroups; without clients the daemon goes, and all
+    with it; the socket brings it back."""
+    service(c, "case-slow.service", "/bin/sleep infinity", extra="TimeoutStartSec=60")
+    client = c.popen("startprof", "case-slow.service", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_until("it is armed", lambda: "sched_switch" in attached(c).values())
+    armed = attached(c)
+    c.run("pkill", "-KILL", "-x", "startprof")
+    client.wait()
+    wait_until("nothing taxes other processes", lambda: set(attached(c).values()) <= {"cgroup_mkdir"})
     check(daemon_pid(c) > 0, "runs")
     wait_until("the daemon left", lambda: daemon_pid(c) == 0)
+    wait_until("its programs are gone", lambda: not armed.keys() & {p["id"] for p in bpftool("prog")})
     equal(c.run("startprof", "status").returncode, 0, "it comes back")
 
 
