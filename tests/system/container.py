@@ -11,6 +11,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -119,6 +120,13 @@ def remove_cgroup(directory):
             time.sleep(0.05)
 
 
+def remove_cgroups_of_killed_runs():
+    for name in os.listdir(cgroup2_root()):
+        run = re.fullmatch(r"startprof-\w+-(\d+)-\d+", name)
+        if run and not os.path.exists(f"/proc/{run[1]}"):
+            remove_cgroup(os.path.join(cgroup2_root(), name))
+
+
 def mount_tracefs():
     if not any(line.split()[1] == "/sys/kernel/tracing" for line in open("/proc/self/mounts")):
         subprocess.run(["mount", "-t", "tracefs", "tracefs", "/sys/kernel/tracing"], check=True)
@@ -144,6 +152,7 @@ class Container:
     def start(self):
         root = make_root(self.suite)
         mount_tracefs()
+        remove_cgroups_of_killed_runs()
         self.console = tempfile.TemporaryFile()
         # It dies with us, even if we are killed.
         command = ["setpriv", "--pdeathsig", "TERM",
