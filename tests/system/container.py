@@ -80,13 +80,17 @@ def make_root_locked(suite, release):
     if os.path.isdir(directory):
         return directory
     for old in os.listdir(CACHE):
-        if old.rpartition("-")[0] == suite:
+        if old.rpartition("-")[0] == suite or old.startswith("half."):
             shutil.rmtree(os.path.join(CACHE, old), ignore_errors=True)
-    with tempfile.TemporaryDirectory(dir=CACHE, prefix="half.") as half:
+    with tempfile.TemporaryDirectory(dir=CACHE, prefix="half.", ignore_cleanup_errors=True) as half:
+        os.chmod(half, 0o755)           # apt downloads as a user of its own
         archive, root = os.path.join(half, "root.tar"), os.path.join(half, "root")
-        made = subprocess.run(["mmdebstrap", "--variant=minbase", f"--include={PACKAGES[suite]}", *download_options(),
-                               release, archive, *mirrors(release)],
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        # Killed, it would leave mounts behind; in namespaces that die with it, it cannot.
+        made = subprocess.run(["setpriv", "--pdeathsig", "KILL",
+                               "unshare", "--pid", "--fork", "--kill-child", "--mount-proc",
+                               "mmdebstrap", "--variant=minbase", f"--include={PACKAGES[suite]}", *download_options(),
+                               release, archive, *mirrors(release)], stdin=subprocess.DEVNULL, capture_output=True,
+                              text=True, env=dict(os.environ, TMPDIR=half))
         if made.returncode != 0:
             raise ContainerError(f"mmdebstrap {suite} failed:\n{made.stderr[-2000:]}")
         os.mkdir(root)
