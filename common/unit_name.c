@@ -65,19 +65,20 @@ static bool next_component(const char **p, size_t *ret_bytes) {
         }
 }
 
-/* "/dev/a b" → "dev-a\x20b.device", "/" → "-.mount"; -EINVAL with "..". */
+/* "/dev/a b" → "dev-a\x20b.device", "/dev" → "dev.mount", "/" → "-.mount"; -EINVAL with "..". */
 static int mangle_path(const char *path, char **ret) {
         _cleanup_(buf_done) struct buf b = BUF_NULL;
-        bool device = false;
+        bool below_dev = false, device = false;
         size_t n;
 
         for (const char *p = path; next_component(&p, &n); p += n) {
                 if (n == 2 && memcmp(p, "..", 2) == 0)
                         return -EINVAL;
+                device = below_dev;
                 if (b.size > 0)
                         buf_putc(&b, '-');
                 else
-                        device = n == 3 && (memcmp(p, "dev", 3) == 0 || memcmp(p, "sys", 3) == 0);
+                        below_dev = n == 3 && (memcmp(p, "dev", 3) == 0 || memcmp(p, "sys", 3) == 0);
                 for (size_t i = 0; i < n; i++)
                         if (p[i] == '-' || p[i] == '\\' || !strchr(PLAIN, p[i]) ||
                             (b.size == 0 && p[i] == '.'))

@@ -43,8 +43,16 @@ static void names_are_completed_as_systemctl_does(void **state) {
                 { "/", "-.mount" },
                 { "/home/x", "home-x.mount" },
                 { "/dev/sda", "dev-sda.device" },
+                { "/sys/class/net", "sys-class-net.device" },
+                { "/dev/", "dev.mount" },
+                { "/devices/x", "devices-x.mount" },
+                { "/.a-b", "\\x2ea\\x2db.mount" },
                 { "/var//lib/./y/", "var-lib-y.mount" },
                 { "/a/../b", "-a-..-b.service" }, /* no path, then: a name */
+                { "a\\x2db", "a\\x2db.service" }, /* escaped already */
+                { "foo*", NULL },
+                { "foo[12].service", NULL },
+                { "@a", NULL },
                 { "", NULL },
         };
 
