@@ -132,9 +132,11 @@ static const char *const controllers[] = {
         "bpf-restrict-network-interfaces",
 };
 
-static bool clashes(const char *name) {
+enum { PREFIXES_ESCAPED_SINCE = 254 };
+
+static bool clashes(const char *name, unsigned systemd_version) {
         static const char *const kernel_files[] = { "notify_on_release", "release_agent", "tasks" };
-        const char *dot = strrchr(name, '.');
+        const char *dot = systemd_version >= PREFIXES_ESCAPED_SINCE ? strchr(name, '.') : strrchr(name, '.');
 
         if (name[0] == '_' || name[0] == '.' || startswith(name, "cgroup."))
                 return true;
@@ -147,29 +149,29 @@ static bool clashes(const char *name) {
         return false;
 }
 
-int unit_name_cgroup(const char *name, char **ret) {
+int unit_name_cgroup(const char *name, unsigned systemd_version, char **ret) {
         _cleanup_(buf_done) struct buf b = BUF_NULL;
 
-        if (clashes(name))
+        if (clashes(name, systemd_version))
                 buf_putc(&b, '_');
         buf_puts(&b, name);
         return buf_take(&b, ret, NULL);
 }
 
 /* Appends "/NAME" for a slice, escaped as its directory is. */
-static void put_slice(struct buf *b, const char *prefix, size_t bytes) {
+static void put_slice(struct buf *b, const char *prefix, size_t bytes, unsigned systemd_version) {
         _cleanup_free_ char *directory = NULL;
         char name[UNIT_NAME_MAX + 1];
 
         snprintf(name, sizeof(name), "%.*s.slice", (int) bytes, prefix);
-        if (unit_name_cgroup(name, &directory) < 0) {
+        if (unit_name_cgroup(name, systemd_version, &directory) < 0) {
                 b->error = -ENOMEM;
                 return;
         }
         buf_printf(b, "/%s", directory);
 }
 
-int unit_slice_cgroup(const char *slice, char **ret) {
+int unit_slice_cgroup(const char *slice, unsigned systemd_version, char **ret) {
         _cleanup_(buf_done) struct buf b = BUF_NULL;
         const char *end = endswith(slice, ".slice");
         size_t prefix;
@@ -186,8 +188,8 @@ int unit_slice_cgroup(const char *slice, char **ret) {
                 if (slice[i] == '-') {
                         if (i + 1 == prefix || slice[i + 1] == '-')
                                 return -EINVAL;
-                        put_slice(&b, slice, i);
+                        put_slice(&b, slice, i, systemd_version);
                 }
-        put_slice(&b, slice, prefix);
+        put_slice(&b, slice, prefix, systemd_version);
         return buf_take(&b, ret, NULL);
 }

@@ -548,15 +548,15 @@ static int manager_cgroup(int proc_fd, char **ret) {
 }
 
 /* Path of the unit's cgroup below the manager's. */
-static int unit_cgroup(const struct systemd_unit *unit, char **ret) {
+static int unit_cgroup(const struct systemd_unit *unit, unsigned version, char **ret) {
         const char *slice = systemd_unit_property(unit, "Slice");
         _cleanup_free_ char *above = NULL, *name = NULL;
         int r;
 
-        r = unit_slice_cgroup(slice && *slice ? slice : "system.slice", &above);
+        r = unit_slice_cgroup(slice && *slice ? slice : "system.slice", version, &above);
         if (r < 0)
                 return r;
-        r = unit_name_cgroup(systemd_unit_id(unit), &name);
+        r = unit_name_cgroup(systemd_unit_id(unit), version, &name);
         if (r < 0)
                 return r;
         return asprintf(ret, "%s/%s", above, name) < 0 ? -ENOMEM : 0;
@@ -570,14 +570,15 @@ static uint32_t components(const char *path) {
         return n;
 }
 
-static int find_target(const struct systemd_unit *unit, struct target *target, char **ret_dir) {
+static int find_target(const struct systemd_unit *unit, unsigned version, struct target *target,
+                       char **ret_dir) {
         _cleanup_free_ char *hierarchy = NULL, *manager = NULL, *path = NULL, *root = NULL;
         _cleanup_close_ int proc = -EBADF;
         struct stat st;
         int r;
 
         if ((r = procfs_open(&proc)) < 0 || (r = procfs_cgroup_root(proc, &hierarchy)) < 0 ||
-            (r = manager_cgroup(proc, &manager)) < 0 || (r = unit_cgroup(unit, &path)) < 0)
+            (r = manager_cgroup(proc, &manager)) < 0 || (r = unit_cgroup(unit, version, &path)) < 0)
                 return r;
         if (strlen(path) >= sizeof(target->path))
                 return -ENAMETOOLONG;
@@ -609,7 +610,7 @@ static int arm(struct session *s, struct collect *collect) {
         _cleanup_free_ char *dir = NULL;
         int r;
 
-        r = find_target(s->systemd_unit, &options.target, &dir);
+        r = find_target(s->systemd_unit, systemd_version(s->world->systemd), &options.target, &dir);
         if (r < 0)
                 return r;
         options.cgroup_dir = dir;

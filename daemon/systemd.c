@@ -72,6 +72,7 @@ static const char *const kept[] = {
 struct systemd {
         sd_bus *bus;
         struct systemd_unit *units; /* list of those that are followed, borrowed */
+        unsigned version;
         bool lost;
 };
 
@@ -492,6 +493,33 @@ bool systemd_is_connected(const struct systemd *s) {
         return !s->lost;
 }
 
+/* ---- version ---- */
+
+unsigned systemd_version(const struct systemd *s) {
+        return s->version;
+}
+
+/* "257.8-1~deb13u1", of git builds "v257.8". */
+static int on_version(sd_bus_message *m, void *userdata, sd_bus_error *error) {
+        struct systemd *s = userdata;
+        const char *text;
+        unsigned version;
+
+        if (sd_bus_message_get_error(m) || sd_bus_message_read(m, "v", "s", &text) < 0)
+                return 0;
+        version = (unsigned) strtoul(text + strspn(text, "v"), NULL, 10);
+        if (version > 0)
+                s->version = version;
+        return 0;
+}
+
+/* Asked first: PID 1 answers one connection's calls in their order. */
+static int ask_version(struct systemd *s) {
+        return sd_bus_call_method_async(s->bus, NULL, SERVICE, MANAGER_PATH,
+                                        "org.freedesktop.DBus.Properties", "Get", on_version, s, "ss",
+                                        MANAGER, "Version");
+}
+
 /* ---- connection ---- */
 
 static int connect_private(sd_bus **ret) {
@@ -547,10 +575,13 @@ int systemd_new(sd_event *event, struct systemd **ret) {
         s = calloc(1, sizeof(*s));
         if (!s)
                 return -ENOMEM;
+        s->version = SYSTEMD_VERSION_UNKNOWN;
         private = geteuid() == 0 && connect_private(&s->bus) >= 0;
         r = private ? 0 : sd_bus_open_system(&s->bus);
         if (r >= 0)
                 r = sd_bus_set_method_call_timeout(s->bus, CALL_TIMEOUT_USEC);
+        if (r >= 0)
+                r = ask_version(s);
         if (r >= 0)
                 r = add_matches(s, private);
         if (r >= 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #pragma once
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <systemd/sd-event.h>
@@ -13,6 +14,8 @@
  * socket, which needs no bus daemon, so boots are seen from the start; else the system bus. All calls are
  * asynchronous: a busy PID 1 must not stop the service of other clients.
  */
+#define SYSTEMD_VERSION_UNKNOWN UINT_MAX /* treated as the newest */
+
 struct systemd;
 struct systemd_unit; /* one unit that is followed */
 
@@ -33,6 +36,9 @@ int systemd_new(sd_event *event, struct systemd **ret);
 struct systemd *systemd_free(struct systemd *s); /* units must be freed before */
 DEFINE_CLEANUP(struct systemd *, systemd_free);
 bool systemd_is_connected(const struct systemd *s);
+/* Of the manager: 252, 257. Known before any unit of it is resolved; SYSTEMD_VERSION_UNKNOWN when it did not
+ * tell. */
+unsigned systemd_version(const struct systemd *s);
 
 /* Loads the unit of that name (an alias, too) and follows it. -ENOMEM and errors of sd-bus. */
 int systemd_follow(struct systemd *s, const char *name, const struct systemd_events *events, void *userdata,

@@ -161,6 +161,18 @@ def escaped_cgroup_and_alias(c):
 
 
 @case()
+def name_that_begins_like_a_controller(c):
+    """io.case.service lives in _io.case.service since systemd 254, and in io.case.service before."""
+    c.unit("io.case.service", "[Service]\nType=notify\nExecStart=/services/burn 50\n")
+    try:
+        _, report, _ = c.profile("io.case.service")
+        check(processes(report, "burn"), "its process is in")
+    finally:
+        c.run("systemctl", "stop", "io.case.service", check=False)
+        c.run("rm", "-f", "/etc/systemd/system/io.case.service")
+
+
+@case()
 def leftovers(c):
     """What KillMode=process left in the cgroup is not part of the next start."""
     service(c, "case-left.service", "/services/leave", extra="KillMode=process")

@@ -80,16 +80,53 @@ static void templates_instances_and_services_are_told_apart(void **state) {
         assert_false(unit_name_is_valid("a.nothing"));
 }
 
-/* cg_needs_escape() of systemd 252: names of kernel files would clash. */
+/* The names as systemd 252 and 257 make them. */
+static int cgroup_252(const char *from, char **ret) {
+        return unit_name_cgroup(from, 252, ret);
+}
+
+static int cgroup_257(const char *from, char **ret) {
+        return unit_name_cgroup(from, 257, ret);
+}
+
+static int slice_257(const char *from, char **ret) {
+        return unit_slice_cgroup(from, 257, ret);
+}
+
 static void cgroup_names_are_escaped_where_they_would_clash(void **state) {
         static const struct pair pairs[] = {
-                { "foo.service", "foo.service" },    { "memory.service", "_memory.service" },
-                { "cpu.service", "_cpu.service" },   { "io.service", "_io.service" },
-                { "pids.service", "_pids.service" }, { "cgroup.service", "_cgroup.service" },
-                { "_x.service", "__x.service" },     { "memoryd.service", "memoryd.service" },
+                { "foo.service", "foo.service" },
+                { "memory.service", "_memory.service" },
+                { "cpu.service", "_cpu.service" },
+                { "io.service", "_io.service" },
+                { "pids.service", "_pids.service" },
+                { "bpf-firewall.service", "_bpf-firewall.service" },
+                { "cgroup.service", "_cgroup.service" },
+                { "cgroup.x.service", "_cgroup.x.service" },
+                { "_x.service", "__x.service" },
+                { ".x.service", "_.x.service" },
+                { "memoryd.service", "memoryd.service" },
+                { "hugetlb.service", "hugetlb.service" }, /* no controller of systemd's */
+                { "tasks.service", "tasks.service" },
+                { "tasks", "_tasks" },
         };
 
-        expect(unit_name_cgroup, pairs, ARRAY_SIZE(pairs));
+        expect(cgroup_252, pairs, ARRAY_SIZE(pairs));
+        expect(cgroup_257, pairs, ARRAY_SIZE(pairs));
+}
+
+static void names_that_only_begin_like_a_controller_are_escaped_since_254(void **state) {
+        static const struct pair old[] = {
+                { "io.podman.service", "io.podman.service" },
+                { "cpu.a@b.service", "cpu.a@b.service" },
+        };
+        static const struct pair new[] = {
+                { "io.podman.service", "_io.podman.service" },
+                { "cpu.a@b.service", "_cpu.a@b.service" },
+        };
+
+        expect(cgroup_252, old, ARRAY_SIZE(old));
+        expect(cgroup_257, new, ARRAY_SIZE(new));
 }
 
 static void slices_become_paths(void **state) {
@@ -99,13 +136,16 @@ static void slices_become_paths(void **state) {
                 { "a-b-c.slice", "/a.slice/a-b.slice/a-b-c.slice" },
                 { "system-getty.slice", "/system.slice/system-getty.slice" },
                 { "memory.slice", "/_memory.slice" },
+                { "cpu-x.slice", "/_cpu.slice/cpu-x.slice" },
+                { "cpu.x-b.slice", "/_cpu.x.slice/_cpu.x-b.slice" },
                 { "a--b.slice", NULL },
                 { "-a.slice", NULL },
                 { "a-.slice", NULL },
+                { "a@b.slice", NULL },
                 { "a.service", NULL },
         };
 
-        expect(unit_slice_cgroup, pairs, ARRAY_SIZE(pairs));
+        expect(slice_257, pairs, ARRAY_SIZE(pairs));
 }
 
 int main(void) {
@@ -114,6 +154,7 @@ int main(void) {
                 cmocka_unit_test(names_that_are_too_long_are_refused),
                 cmocka_unit_test(templates_instances_and_services_are_told_apart),
                 cmocka_unit_test(cgroup_names_are_escaped_where_they_would_clash),
+                cmocka_unit_test(names_that_only_begin_like_a_controller_are_escaped_since_254),
                 cmocka_unit_test(slices_become_paths),
         };
 
