@@ -35,7 +35,8 @@ struct opened {
         struct buf strings;
         uint32_t *frame_names;
         struct rec_symbols *symbols;
-        uint64_t inflated_bytes;
+        uint64_t inflated_bytes; /* of the sections in the file */
+        uint64_t rows_bytes; /* of all rows here */
 };
 
 struct row_type {
@@ -180,8 +181,9 @@ static int take_rows(struct opened *o, const struct section *s, size_t base) {
         if (count == 0)
                 return 0;
         /* Rows narrower than ours grow: the sum in memory is limited as the sum in the file is. */
-        if ((rows->count + count) > RECORDING_SIZE_MAX / type->bytes)
+        if (count > (RECORDING_SIZE_MAX - o->rows_bytes) / type->bytes)
                 return -EBADMSG;
+        o->rows_bytes += count * type->bytes;
         more = realloc(rows->data, (rows->count + count) * type->bytes);
         if (!more)
                 return -ENOMEM;

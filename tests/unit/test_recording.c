@@ -286,6 +286,30 @@ static void sizes_that_lie_are_refused(void **state) {
         }
 }
 
+/* Rows of one byte each, which become rows of ours: each section for itself would just fit into memory. */
+static void rows_that_grow_are_limited_together(void **state) {
+        const size_t count = RECORDING_SIZE_MAX / sizeof(struct rec_module);
+        const struct rec_start start = {};
+        const struct rec_section_header first = { .type = REC_START,
+                                                  .row_bytes = sizeof(start),
+                                                  .stored_bytes = sizeof(start),
+                                                  .raw_bytes = sizeof(start) };
+        const struct rec_section_header second = {
+                .type = REC_MODULES, .row_bytes = 1, .stored_bytes = count, .raw_bytes = count
+        };
+        struct bytes b = hand_made(&first, &start, sizeof(start));
+        uint8_t *file = calloc(1, b.size + sizeof(second) + count);
+        struct recording *r = NULL;
+
+        assert_non_null(file);
+        memcpy(file, b.data, b.size);
+        memcpy(file + b.size, &second, sizeof(second));
+        assert_int_equal(recording_open(file, b.size + sizeof(second) + count, &r), -EBADMSG);
+        assert_null(r);
+        free(file);
+        free(b.data);
+}
+
 static void expect_refused(enum rec_section type, const void *row, size_t row_bytes) {
         _cleanup_(recording_writer_freep) struct recording_writer *w = small_writer(),
                                                                   *layer = stack_layer("main");
@@ -335,6 +359,7 @@ int main(void) {
                 cmocka_unit_test(newer_versions_and_other_files_are_told_apart),
                 cmocka_unit_test(rows_of_other_versions_are_cut_or_filled_with_zeroes),
                 cmocka_unit_test(sizes_that_lie_are_refused),
+                cmocka_unit_test(rows_that_grow_are_limited_together),
                 cmocka_unit_test(every_index_out_of_range_is_refused),
         };
 
