@@ -97,6 +97,7 @@ enum worker_role {
         WORKER_ROLE_DEBUG_BUILD_ID, /* DIR/.build-id/xx/yyyy.debug of the module's build-id in DIR number `attempt`:
                                        the user's --debug-dir first, then /usr/lib/debug */
         WORKER_ROLE_DEBUG_CACHE, /* <debuginfod cache `attempt`>/<build-id>/debuginfo */
+        WORKER_ROLE_PERF_MAP, /* of a REC_MODULE_ANONYMOUS: the perf map of the process that made this code */
         WORKER_ROLE_MAX,
 };
 
