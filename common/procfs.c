@@ -12,6 +12,8 @@
 #include "common/macro.h"
 #include "common/parse.h"
 
+enum { PID_NAMESPACES_MAX = 33 }; /* MAX_PID_NS_LEVEL and the initial one */
+
 /* "PID/" and the longest name read below it. */
 struct pid_path {
         char text[64];
@@ -92,6 +94,46 @@ int procfs_stat(int proc_fd, uint32_t pid, struct procfs_stat *ret) {
         if (r < 0)
                 return r;
         *ret = stat;
+        return 0;
+}
+
+/* The numbers of the line "KEY:\tN\tN…", at most max of them. How many, or -EBADMSG. */
+static int status_numbers(const char *text, const char *key, uint32_t *ret, int max) {
+        const char *p = strstr(text, key);
+        int n = 0;
+
+        if (!p)
+                return -EBADMSG;
+        for (p += strlen(key); n < max && *p == '\t'; n++) {
+                char digits[16] = "";
+                size_t length = strspn(++p, "0123456789");
+
+                memcpy(digits, p, MIN(length, sizeof(digits) - 1));
+                if (parse_u32(digits, &ret[n]) < 0)
+                        return -EBADMSG;
+                p += length;
+        }
+        return *p == '\n' || *p == '\t' ? n : -EBADMSG;
+}
+
+int procfs_status(int proc_fd, uint32_t pid, struct procfs_status *ret) {
+        _cleanup_free_ char *text = NULL;
+        uint32_t pids[PID_NAMESPACES_MAX];
+        struct procfs_status status;
+        size_t bytes;
+        int r;
+
+        r = read_file_at(proc_fd, pid_path(pid, "status").text, PROCFS_FILE_MAX, &text, &bytes);
+        if (r < 0)
+                return r;
+        /* The name is the first line, and its newlines are escaped. */
+        if (status_numbers(text, "\nUid:", status.uids, ARRAY_SIZE(status.uids)) != ARRAY_SIZE(status.uids))
+                return -EBADMSG;
+        r = status_numbers(text, "\nNSpid:", pids, ARRAY_SIZE(pids));
+        if (r <= 0)
+                return -EBADMSG;
+        status.inner_pid = pids[r - 1];
+        *ret = status;
         return 0;
 }
 

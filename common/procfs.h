@@ -18,8 +18,15 @@ struct procfs_stat {
         uint64_t start_ticks; /* since boot */
 };
 
+struct procfs_status {
+        uint32_t inner_pid; /* in the process's own pid namespace */
+        uint32_t uids[4]; /* real, effective, saved, of file system */
+};
+
 int procfs_open(int *ret_fd); /* "/proc" */
 int procfs_stat(int proc_fd, uint32_t pid, struct procfs_stat *ret);
+/* -EBADMSG: a line is missing or malformed. */
+int procfs_status(int proc_fd, uint32_t pid, struct procfs_status *ret);
 /* argv joined by single spaces, cut at `max` bytes. "" for kernel threads. */
 int procfs_arguments(int proc_fd, uint32_t pid, size_t max, char **ret);
 int procfs_link(int proc_fd, uint32_t pid, const char *name /* "exe", "cwd", "root" */, char **ret);

@@ -45,8 +45,8 @@ static int set_up(void **state) {
 }
 
 static int tear_down(void **state) {
-        static const char *const files[] = { "7/stat", "7/cmdline",      "7/maps", "7/cgroup",
-                                             "7/exe",  "self/mountinfo", "n" };
+        static const char *const files[] = { "7/status", "7/stat", "7/cmdline",      "7/maps",
+                                             "7/cgroup", "7/exe",  "self/mountinfo", "n" };
         struct tree *t = *state;
 
         for (size_t i = 0; i < ARRAY_SIZE(files); i++)
@@ -84,6 +84,46 @@ static void half_lines_are_refused(void **state) {
                 assert_int_equal(stat.parent, 99);
         }
         assert_true(procfs_stat(t->fd, 8, &stat) < 0);
+}
+
+static void the_innermost_pid_and_all_users_are_read(void **state) {
+        struct tree *t = *state;
+        struct procfs_status status = {};
+
+        PUT(t, "7/status",
+            "Name:\tx\\nUid:\t9\nState:\tS (sleeping)\nUid:\t1\t2\t3\t4\nGid:\t5\t5\t5\t5\n"
+            "NSpid:\t7\t42\t1\nThreads:\t1\n");
+        assert_int_equal(procfs_status(t->fd, 7, &status), 0);
+        assert_int_equal(status.inner_pid, 1);
+        for (uint32_t i = 0; i < 4; i++)
+                assert_int_equal(status.uids[i], i + 1);
+        PUT(t, "7/status", "Name:\tx\nUid:\t0\t0\t0\t0\nNSpid:\t7\n");
+        assert_int_equal(procfs_status(t->fd, 7, &status), 0);
+        assert_int_equal(status.inner_pid, 7);
+}
+
+static void a_status_without_its_lines_is_refused(void **state) {
+        static const char *const texts[] = {
+                "",
+                "Name:\tx\n",
+                "Name:\tx\nUid:\t0\t0\t0\t0\n",
+                "Name:\tx\nNSpid:\t7\n",
+                "Name:\tx\nUid:\t0\t0\t0\nNSpid:\t7\n",
+                "Name:\tx\nUid:\t0\t0\t0\tx\nNSpid:\t7\n",
+                "Name:\tx\nUid:\t0\t0\t0\t0\nNSpid:\n",
+                "Name:\tx\nUid:\t0\t0\t0\t0\nNSpid:\t7",
+                "Name:\tx\nUid:\t0\t0\t0\t0\nNSpid:\t99999999999\n",
+                "Name:\tx\nUid:\t0\t0\t0\t0\nNSpid:\t99999999999999999999\n",
+        };
+        struct tree *t = *state;
+
+        for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+                struct procfs_status status = { .inner_pid = 5 };
+
+                put(t, "7/status", texts[i], strlen(texts[i]));
+                assert_int_equal(procfs_status(t->fd, 7, &status), -EBADMSG);
+                assert_int_equal(status.inner_pid, 5);
+        }
 }
 
 static void arguments_are_joined_and_cut(void **state) {
@@ -166,6 +206,7 @@ static void numbers_and_links_are_read(void **state) {
 }
 
 static void the_real_one_knows_us(void **state) {
+        struct procfs_status status;
         struct procfs_stat stat;
         _cleanup_close_ int proc = -EBADF;
 
@@ -174,15 +215,23 @@ static void the_real_one_knows_us(void **state) {
         assert_int_equal(procfs_stat(proc, (uint32_t) getpid(), &stat), 0);
         assert_string_equal(stat.comm, "x) R 9 (y");
         assert_int_equal(stat.parent, getppid());
+        assert_int_equal(procfs_status(proc, (uint32_t) getpid(), &status), 0);
+        assert_int_equal(status.uids[1], geteuid());
 }
 
 int main(void) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
         const struct CMUnitTest tests[] = {
-                TEST(a_name_ends_at_the_last_parenthesis), TEST(half_lines_are_refused),
-                TEST(arguments_are_joined_and_cut),        TEST(the_unified_line_is_found_on_a_hybrid_host),
-                TEST(the_v2_mount_is_found_beside_others), TEST(maps_hold_names_of_every_kind),
-                TEST(numbers_and_links_are_read),          cmocka_unit_test(the_real_one_knows_us),
+                TEST(a_name_ends_at_the_last_parenthesis),
+                TEST(half_lines_are_refused),
+                TEST(arguments_are_joined_and_cut),
+                TEST(the_unified_line_is_found_on_a_hybrid_host),
+                TEST(the_v2_mount_is_found_beside_others),
+                TEST(maps_hold_names_of_every_kind),
+                TEST(the_innermost_pid_and_all_users_are_read),
+                TEST(a_status_without_its_lines_is_refused),
+                TEST(numbers_and_links_are_read),
+                cmocka_unit_test(the_real_one_knows_us),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
