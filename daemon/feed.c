@@ -11,6 +11,7 @@
 
 #include "common/hash.h"
 #include "common/procfs.h"
+#include "daemon/code_maps.h"
 #include "proto/recording.h"
 #include "proto/worker_link.h"
 
@@ -24,6 +25,7 @@ enum item_kind {
         ITEM_SPACE,
         ITEM_MAP,
         ITEM_EXISTING,
+        ITEM_ENDED,
         ITEM_STACK,
 };
 
@@ -59,6 +61,7 @@ struct feed {
         struct mappings *mappings; /* owned reference */
         struct worker_link *link; /* owned by the thread */
         uint32_t announced; /* modules; the thread's */
+        struct code_maps *code_maps; /* owned by the thread */
 
         /* below lock */
         struct item *first, **last;
@@ -146,6 +149,13 @@ void feed_existing(struct feed *f, uint32_t space, uint32_t pid, uint32_t root) 
         push(f, item);
 }
 
+void feed_ended(struct feed *f, uint32_t space) {
+        struct item *item = new_item(ITEM_ENDED, space, 0);
+
+        if (item)
+                push(f, item);
+}
+
 static bool has_room(struct feed *f, size_t bytes) {
         bool room;
 
@@ -176,6 +186,8 @@ static int open_for_worker(void *userdata, uint32_t module, enum worker_role rol
                            const char *name, int *ret_fd, char path[static WORKER_PATH_MAX]) {
         struct feed *f = userdata;
 
+        if (role == WORKER_ROLE_PERF_MAP)
+                return attempt == 0 ? code_maps_open(f->code_maps, module, ret_fd, path) : -ENXIO;
         return mappings_open(f->mappings, module, role, attempt, name, ret_fd, path);
 }
 
@@ -190,6 +202,8 @@ static int announce(struct feed *f, uint32_t module, uint64_t deadline_ns) {
                 r = mappings_info(f->mappings, f->announced, &info);
                 if (r < 0)
                         return r;
+                if (info.owned)
+                        code_maps_add(f->code_maps, f->announced, &info.owner);
                 (void) mappings_hold(f->mappings, f->announced);
                 r = worker_link_module(f->link, f->announced, info.kind, info.build_id, info.build_id_bytes,
                                        info.path, deadline_ns);
@@ -206,19 +220,22 @@ static int send_map(struct feed *f, uint32_t space, uint32_t module, uint64_t st
 
 struct existing {
         struct feed *feed;
-        uint32_t space, root;
+        uint32_t space, pid, root;
         uint64_t deadline_ns;
 };
 
 static int send_existing_map(const struct procfs_mapping *mapping, void *userdata) {
         struct existing *existing = userdata;
+        struct module_owner owner = { existing->space, existing->pid };
         struct module_key key = {
                 .path = mapping->path,
                 .device = makedev(mapping->major, mapping->minor),
                 .inode = mapping->inode,
                 .root = existing->root,
                 .file = REC_NONE,
+                .owner = &owner,
         };
+        enum rec_module_kind kind = mappings_kind_of_path(mapping->path);
         uint32_t module;
 
         if (mapping->permissions[2] != 'x' || streq(mapping->path, "[vsyscall]"))
@@ -227,12 +244,13 @@ static int send_existing_map(const struct procfs_mapping *mapping, void *userdat
         if (module == REC_NONE)
                 return 0;
         return send_map(existing->feed, existing->space, module, mapping->start, mapping->end,
-                        mapping->offset, existing->deadline_ns);
+                        kind == REC_MODULE_ANONYMOUS ? mapping->start : mapping->offset,
+                        existing->deadline_ns);
 }
 
 /* A process may be gone or have become something else meanwhile: then its stacks have unknown frames. */
 static int send_existing(struct feed *f, const struct item *item, uint64_t deadline_ns) {
-        struct existing existing = { f, item->space, item->existing.root, deadline_ns };
+        struct existing existing = { f, item->space, item->existing.pid, item->existing.root, deadline_ns };
         int r = procfs_maps(f->options.proc_fd, item->existing.pid, send_existing_map, &existing);
 
         return r == -EPROTO || r == -ETIMEDOUT ? r : 0;
@@ -247,6 +265,7 @@ static int send_item(struct feed *f, const struct item *item) {
                 return send_map(f, item->space, item->map.module, item->map.start, item->map.end,
                                 item->map.file_offset, deadline_ns);
         case ITEM_EXISTING: return send_existing(f, item, deadline_ns);
+        case ITEM_ENDED: code_maps_keep(f->code_maps, item->space); return 0;
         case ITEM_STACK:
                 return worker_link_stack(f->link, item->stack.sample, item->space, item->stack.flags,
                                          item->stack.regs, item->data, item->stack.bytes, deadline_ns);
@@ -333,6 +352,7 @@ static void destroy(struct feed *f) {
                 f->first = item->next;
                 free_item(item);
         }
+        code_maps_free(f->code_maps);
         mappings_unref(f->mappings);
         free(f->layer);
         pthread_cond_destroy(&f->changed);
@@ -391,6 +411,12 @@ int feed_new(const struct feed_options *options, struct mappings *mappings, stru
         f->options = *options;
         f->mappings = mappings_ref(mappings);
         f->last = &f->first;
+        f->code_maps = code_maps_new(options->proc_fd, mappings);
+        if (!f->code_maps) {
+                mappings_unref(f->mappings);
+                free(f);
+                return -ENOMEM;
+        }
         pthread_mutexattr_init(&inherit);
         pthread_mutexattr_setprotocol(&inherit, PTHREAD_PRIO_INHERIT);
         pthread_mutex_init(&f->lock, &inherit);

@@ -40,6 +40,8 @@ void feed_map(struct feed *f, uint32_t space, uint32_t module, uint64_t start, u
               uint64_t file_offset);
 /* The space is that of a process that joined: what it has mapped already is read from /proc/PID/maps. */
 void feed_existing(struct feed *f, uint32_t space, uint32_t pid, uint32_t root);
+/* The process of the space ends, or executes another program: what it says of code that it made is kept. */
+void feed_ended(struct feed *f, uint32_t space);
 /* False: the queue is full, the stack was dropped. */
 bool feed_stack(struct feed *f, uint32_t sample, uint32_t space, uint32_t flags,
                 const __u64 regs[static REG_COUNT], const void *stack, size_t bytes);

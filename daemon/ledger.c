@@ -147,6 +147,12 @@ static uint32_t new_space(struct ledger *l, uint32_t from) {
         return space;
 }
 
+/* The process has no use for its address space any more. */
+static void leave_space(struct ledger *l, const struct process *process) {
+        if (l->options.feed)
+                feed_ended(l->options.feed, process->space);
+}
+
 static uint32_t add_process(struct ledger *l, uint32_t pid, uint32_t parent, uint64_t time_ns) {
         uint32_t index = process_table_add(l->processes, pid, parent, time_ns);
 
@@ -209,6 +215,7 @@ static void on_fork(struct ledger *l, const struct event_fork *event) {
 
 static void send_map(struct ledger *l, const struct process *process, const struct perf_map *map,
                      const char *path, uint32_t file) {
+        struct module_owner owner = { process->space, process->row.pid };
         struct module_key key = {
                 .path = path,
                 .build_id = map->build_id,
@@ -217,12 +224,15 @@ static void send_map(struct ledger *l, const struct process *process, const stru
                 .inode = map->inode,
                 .root = process->root,
                 .file = file,
+                .owner = &owner,
         };
         uint32_t module = mappings_module(l->options.mappings, &key);
+        /* Code without a file is known by its address. */
+        bool anonymous = mappings_kind_of_path(path) == REC_MODULE_ANONYMOUS;
 
         if (module != REC_NONE && l->options.feed)
                 feed_map(l->options.feed, process->space, module, map->start, map->start + map->bytes,
-                         map->file_offset);
+                         anonymous ? map->start : map->file_offset);
 }
 
 /* The exec is through, or its end was lost. The first file that it mapped is the executable itself. */
@@ -277,6 +287,7 @@ void ledger_image(struct ledger *l, uint32_t pid, uint64_t time_ns) {
                 return;
         if (process->in_exec)
                 flush_pending(l, index, REC_NONE);
+        leave_space(l, process);
         process->space = new_space(l, REC_NONE);
         process->in_exec = true;
 }
@@ -316,8 +327,10 @@ static void on_exec(struct ledger *l, const struct event_exec *event, size_t byt
                 process = process_table_get(l->processes, index);
         }
         memcpy(path, event->path, MIN(event->path_size, (uint32_t) EVENT_PATH_MAX));
-        if (!process->in_exec)
+        if (!process->in_exec) {
+                leave_space(l, process);
                 process->space = new_space(l, REC_NONE);
+        }
         process->row.exe = text_pool_add(l->texts, path, sizeof(path));
         process->row.cwd = 0;
         process->row.comm = text_pool_add(l->texts, event->comm, sizeof(event->comm));
@@ -350,6 +363,7 @@ static void on_end(struct ledger *l, const struct event_exit *event) {
                 return;
         if (process->in_exec)
                 flush_pending(l, index, REC_NONE);
+        leave_space(l, process);
         process->row.end_ns = event->head.time_ns;
         process->row.exit_code = event->exit_code;
 }

@@ -38,6 +38,8 @@ struct module {
         uint8_t build_id[20];
         uint32_t build_id_bytes;
         uint32_t root, file; /* or REC_NONE */
+        bool owned;
+        struct module_owner owner;
 };
 
 struct mappings {
@@ -50,6 +52,7 @@ struct mappings {
         uint32_t n_files;
         struct module *modules; /* owned */
         uint32_t n_modules;
+        uint32_t n_owned;
         struct hash *root_numbers, *file_numbers, *module_numbers; /* owned */
 };
 
@@ -203,6 +206,10 @@ static size_t module_identity(char *buffer, size_t size, const struct module_key
         if (n + sizeof(key->device) + sizeof(key->inode) + sizeof(key->root) + 20 > size)
                 return 0;
         memcpy(buffer, key->path, n);
+        if (key->owner) {
+                memcpy(buffer + n, &key->owner->space, sizeof(key->owner->space));
+                return n + sizeof(key->owner->space);
+        }
         if (kind == REC_MODULE_ANONYMOUS || kind == REC_MODULE_VDSO)
                 return n;
         if (key->build_id_bytes > 0) {
@@ -232,23 +239,50 @@ static uint32_t add_module(struct mappings *m, const struct module_key *key, enu
                 return REC_NONE;
         module = &m->modules[m->n_modules];
         *module = (struct module){ .path = path, .kind = kind, .root = key->root, .file = key->file };
+        if (key->owner) {
+                module->owned = true;
+                module->owner = *key->owner;
+                m->n_owned++;
+        }
         module->build_id_bytes = MIN(key->build_id_bytes, (uint32_t) sizeof(module->build_id));
         if (module->build_id_bytes > 0)
                 memcpy(module->build_id, key->build_id, module->build_id_bytes);
         return m->n_modules++;
 }
 
+/* -ENOENT: not known yet; -ENAMETOOLONG. */
+static int find_module(const struct mappings *m, const struct module_key *key, enum rec_module_kind kind,
+                       uint64_t *ret) {
+        char identity[WORKER_PATH_MAX + 64];
+        size_t bytes = module_identity(identity, sizeof(identity), key, kind);
+
+        return bytes == 0 ? -ENAMETOOLONG : hash_get(m->module_numbers, identity, bytes, ret);
+}
+
+/* Code made at run time is its owner's; of too many owners, nobody's. */
+static struct module_key normal_key(const struct mappings *m, const struct module_key *key,
+                                    enum rec_module_kind kind) {
+        struct module_key normal = *key;
+        uint64_t number;
+
+        if (kind != REC_MODULE_ANONYMOUS) {
+                normal.owner = NULL;
+                return normal;
+        }
+        normal = (struct module_key){ .path = "", .root = key->root, .file = REC_NONE, .owner = key->owner };
+        if (m->n_owned >= OWNED_MAX && find_module(m, &normal, kind, &number) < 0)
+                normal.owner = NULL;
+        return normal;
+}
+
 static uint32_t intern_module(struct mappings *m, const struct module_key *key) {
         enum rec_module_kind kind = mappings_kind_of_path(key->path);
-        struct module_key normal = *key;
+        struct module_key normal = normal_key(m, key, kind);
         char identity[WORKER_PATH_MAX + 64];
-        size_t bytes;
+        size_t bytes = module_identity(identity, sizeof(identity), &normal, kind);
         uint64_t number;
         uint32_t added;
 
-        if (kind == REC_MODULE_ANONYMOUS)
-                normal = (struct module_key){ .path = "", .root = REC_NONE, .file = REC_NONE };
-        bytes = module_identity(identity, sizeof(identity), &normal, kind);
         if (bytes == 0)
                 return REC_NONE;
         if (hash_get(m->module_numbers, identity, bytes, &number) == 0) {
@@ -260,6 +294,7 @@ static uint32_t intern_module(struct mappings *m, const struct module_key *key) 
         }
         added = add_module(m, &normal, kind);
         if (added != REC_NONE && hash_put(m->module_numbers, identity, bytes, added) < 0) {
+                m->n_owned -= normal.owner ? 1 : 0;
                 free(m->modules[--m->n_modules].path);
                 return REC_NONE;
         }
@@ -293,6 +328,8 @@ int mappings_info(struct mappings *m, uint32_t number, struct module_info *ret) 
 
                 ret->kind = module->kind;
                 ret->build_id_bytes = module->build_id_bytes;
+                ret->owned = module->owned;
+                ret->owner = module->owner;
                 memcpy(ret->build_id, module->build_id, sizeof(ret->build_id));
                 snprintf(ret->path, sizeof(ret->path), "%s", module->path);
                 r = 0;
@@ -331,9 +368,9 @@ static int find_place(struct mappings *m, uint32_t number, struct place *ret) {
 }
 
 /* An O_PATH descriptor of a regular file below root_fd. Links are followed inside the root only, and never
- * magic ones. */
-static int open_path(int root_fd, const char *path) {
-        struct open_how how = { .flags = O_PATH | O_CLOEXEC,
+ * magic ones. flags: O_NOFOLLOW or 0. */
+static int open_path(int root_fd, const char *path, int flags) {
+        struct open_how how = { .flags = (uint64_t) (O_PATH | O_CLOEXEC | flags),
                                 .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
         struct stat st;
         int fd;
@@ -363,7 +400,7 @@ static int open_below(int root_fd, const char *path) {
 
         if (root_fd < 0)
                 return -ENOENT;
-        fd = open_path(root_fd, path);
+        fd = open_path(root_fd, path, 0);
         return fd < 0 ? fd : reopen(fd);
 }
 
@@ -379,7 +416,7 @@ int mappings_hold(struct mappings *m, uint32_t number) {
                 return r;
         if (place.info.kind != REC_MODULE_FILE || place.root_fd < 0)
                 return -ENOENT;
-        fd = open_path(place.root_fd, place.info.path);
+        fd = open_path(place.root_fd, place.info.path, 0);
         if (fd < 0)
                 return fd;
         if (!identity_of(fd, &identity, NULL))
@@ -391,6 +428,16 @@ int mappings_hold(struct mappings *m, uint32_t number) {
                 m->modules[number].file = file;
         pthread_mutex_unlock(&m->lock);
         return file == REC_NONE ? -EMFILE : 0;
+}
+
+int mappings_open_beside(struct mappings *m, uint32_t module, const char *path) {
+        _cleanup_(place_done) struct place place;
+        int r;
+
+        r = find_place(m, module, &place);
+        if (r < 0)
+                return r;
+        return place.root_fd < 0 ? -ENOENT : open_path(place.root_fd, path, O_NOFOLLOW);
 }
 
 static int vdso_size(const struct procfs_mapping *mapping, void *userdata) {

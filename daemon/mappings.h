@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,6 +29,7 @@ enum {
         MODULES_MAX = 4096,
         FILES_MAX = 768, /* descriptors per capture */
         ROOTS_MAX = 64, /* two descriptors each */
+        OWNED_MAX = 512, /* processes whose code made at run time is told apart */
 };
 
 struct mappings *mappings_new(int proc_fd /* borrowed */); /* NULL: no memory */
@@ -40,6 +42,11 @@ uint32_t mappings_pin_root(struct mappings *m, uint32_t pid);
 /* The executable of a living process, as a number of a file; REC_NONE: it is gone, or FILES_MAX. */
 uint32_t mappings_pin_exe(struct mappings *m, uint32_t pid);
 
+/* Whose code made at run time it is: an address space, and the process that has it. */
+struct module_owner {
+        uint32_t space, pid;
+};
+
 struct module_key {
         const char *path; /* as in a PERF_RECORD_MMAP2 or /proc/PID/maps */
         const uint8_t *build_id;
@@ -47,6 +54,8 @@ struct module_key {
         uint64_t device, inode;
         uint32_t root; /* where the path can be opened, or REC_NONE */
         uint32_t file; /* already pinned, or REC_NONE */
+        const struct module_owner
+                *owner; /* of anonymous memory: a module of its own, up to OWNED_MAX; or NULL */
 };
 
 /* The number of the module: equal ones have one. REC_NONE: MODULES_MAX or no memory. */
@@ -58,6 +67,8 @@ struct module_info {
         uint32_t kind; /* enum rec_module_kind */
         uint8_t build_id[20];
         uint32_t build_id_bytes;
+        bool owned;
+        struct module_owner owner; /* when owned */
         char path[WORKER_PATH_MAX];
 };
 /* -ENOENT: no such module. */
@@ -66,6 +77,10 @@ int mappings_info(struct mappings *m, uint32_t module, struct module_info *ret);
 /* Opens the file of a module by its path in its root, unless it is held already, and keeps it. May block.
  * -ENOENT, -ELOOP: no regular file of that name; -EMFILE: FILES_MAX. */
 int mappings_hold(struct mappings *m, uint32_t module);
+
+/* An O_PATH descriptor of a regular file, by its path in the root of a module; a link at its end is not followed.
+ * May block. -ENOENT, or other errors of openat2(2). */
+int mappings_open_beside(struct mappings *m, uint32_t module, const char *path);
 
 /* Answers the worker, see worker_file_fn in proto/worker_link.h. May block. */
 int mappings_open(struct mappings *m, uint32_t module, enum worker_role role, uint32_t attempt,

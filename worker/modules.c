@@ -4,12 +4,16 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "common/fd.h"
+
 enum { FIRST_MODULES = 64 };
 
 struct slot {
         struct module module;
         struct name_module_options options;
         bool loaded;
+        struct code_names *code; /* owned */
+        bool code_asked;
 };
 
 struct modules {
@@ -38,6 +42,7 @@ struct modules *modules_free(struct modules *m) {
         for (uint32_t i = 0; i < m->count; i++) {
                 unwind_table_free(m->slots[i].module.table);
                 name_module_free(m->slots[i].module.names);
+                code_names_free(m->slots[i].code);
         }
         free(m->slots);
         free(m);
@@ -84,6 +89,25 @@ static void load(struct modules *m, uint32_t index) {
                 return;
         (void) unwind_table_new(name_module_image(module->names), name_module_debug(module->names),
                                 &module->table);
+}
+
+/* A map that cannot be read is none: its functions have no names. */
+static void load_code(struct modules *m, uint32_t index) {
+        struct slot *slot = &m->slots[index];
+        struct asker asker = { .channel = m->channel, .module = index };
+        char path[WORKER_PATH_MAX] = "";
+        _cleanup_close_ int fd = -EBADF;
+
+        slot->code_asked = true;
+        if (slot->options.kind == REC_MODULE_ANONYMOUS &&
+            ask(&asker, WORKER_ROLE_PERF_MAP, 0, "", &fd, path) == 0)
+                (void) code_names_new(fd, path, &slot->code);
+}
+
+struct code_names *modules_code(struct modules *m, uint32_t index) {
+        if (!m->slots[index].code_asked)
+                load_code(m, index);
+        return m->slots[index].code;
 }
 
 const struct module *modules_get(struct modules *m, uint32_t index) {

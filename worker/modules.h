@@ -8,6 +8,7 @@
 #include "symbolize/name.h"
 #include "symbolize/unwind.h"
 #include "worker/channel.h"
+#include "worker/code_names.h"
 
 /* The modules that the parent announced. Their files are asked for when the first address falls into them. */
 struct modules;
@@ -30,3 +31,6 @@ int modules_add(struct modules *m, const struct name_module_options *options);
 /* Opens its files at the first call. index: below modules_count(). Never NULL; valid until the
  * next modules_add(), what it points at until modules_free(). */
 const struct module *modules_get(struct modules *m, uint32_t index);
+/* Names for a module of code that was made at run time, which is asked for at the first call: late, when its
+ * maker has said all. NULL: there are none. Owned by m. */
+struct code_names *modules_code(struct modules *m, uint32_t index);

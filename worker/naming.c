@@ -13,9 +13,15 @@ enum touch { UNTOUCHED, SAMPLED, IMPROVED };
 /* A text for the frame, or the reason why not. A module without memory for its files is like one without. */
 static int find(struct modules *modules, const struct rec_frame *frame, struct name *ret) {
         const struct module *module;
+        struct code_names *code;
 
         if (frame->module == REC_NONE) {
                 *ret = (struct name){ .reason = REC_REASON_UNMAPPED };
+                return 0;
+        }
+        code = modules_code(modules, frame->module);
+        if (code) {
+                code_names_find(code, frame->offset, ret);
                 return 0;
         }
         module = modules_get(modules, frame->module);
@@ -42,8 +48,11 @@ static void write_ledger(struct recording_writer *w, struct modules *modules, ui
                          const struct rec_symbols *before) {
         const struct module *module = modules_get(modules, index);
         struct rec_symbols row = { .module = index, .reason = REC_REASON_LIMIT };
+        struct code_names *code = modules_code(modules, index);
 
-        if (module->names) {
+        if (code)
+                row.debug_path = recording_writer_text(w, code_names_ledger(code, &row));
+        else if (module->names) {
                 const char *path = name_module_ledger(module->names, &row);
 
                 row.debug_path = recording_writer_text(w, path);

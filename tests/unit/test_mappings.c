@@ -289,6 +289,34 @@ static void the_vdso_is_our_own(void **state) {
         assert_memory_equal(magic, "\177ELF", 4);
 }
 
+static uint32_t add_owned(struct world *w, uint32_t space) {
+        struct module_owner owner = { .space = space, .pid = 7 };
+        struct module_key key = { .path = "//anon", .root = REC_NONE, .file = REC_NONE, .owner = &owner };
+
+        return mappings_module(w->mappings, &key);
+}
+
+static void code_made_at_run_time_is_its_processs(void **state) {
+        struct world *w = *state;
+        struct module_info info;
+        uint32_t shared = add(w, "//anon", 0, REC_NONE), first = add_owned(w, 0), last = 0;
+
+        assert_int_not_equal(first, shared);
+        assert_int_equal(add_owned(w, 0), first);
+        assert_int_equal(mappings_info(w->mappings, first, &info), 0);
+        assert_true(info.owned);
+        assert_int_equal(info.owner.pid, 7);
+        assert_int_equal(info.kind, REC_MODULE_ANONYMOUS);
+        assert_int_equal(mappings_info(w->mappings, shared, &info), 0);
+        assert_false(info.owned);
+
+        for (uint32_t i = 1; i < OWNED_MAX; i++)
+                last = add_owned(w, i);
+        assert_int_not_equal(last, shared);
+        assert_int_equal(add_owned(w, OWNED_MAX), shared);
+        assert_int_equal(add_owned(w, 0), first);
+}
+
 static void modules_are_limited(void **state) {
         struct world *w = *state;
         char path[32];
@@ -306,6 +334,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(a_module_is_a_path_with_a_build_id, setup, teardown),
                 cmocka_unit_test_setup_teardown(without_build_ids_inodes_tell_files_apart, setup, teardown),
                 cmocka_unit_test_setup_teardown(code_without_a_file_is_one_module, setup, teardown),
+                cmocka_unit_test_setup_teardown(code_made_at_run_time_is_its_processs, setup, teardown),
                 cmocka_unit_test_setup_teardown(roots_and_executables_are_pinned_once, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_held_file_survives_its_name, setup, teardown),
                 cmocka_unit_test_setup_teardown(an_exe_that_was_deleted_is_read_from_its_pin, setup,

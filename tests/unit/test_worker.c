@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -62,6 +63,7 @@ struct fixture {
         size_t stack_bytes;
 
         unsigned files_wanted;
+        const char *perf_map; /* the text of it, or NULL */
         int shrinking; /* the file of SHRINKING */
 };
 
@@ -244,6 +246,11 @@ static int open_file(void *userdata, uint32_t module, enum worker_role role, uin
 
         f->files_wanted++;
         assert_true(module < f->n_modules);
+        if (role == WORKER_ROLE_PERF_MAP && f->perf_map) {
+                (void) snprintf(path, WORKER_PATH_MAX, "/tmp/perf-1.map");
+                *ret_fd = fd_new_sealed("map", f->perf_map, strlen(f->perf_map));
+                return MIN(*ret_fd, 0);
+        }
         if (role != WORKER_ROLE_FILE) {
                 /* It has the file mapped now, and looks for what the file lacks. */
                 if (disguise == SHRINKING)
@@ -424,6 +431,56 @@ static void a_forked_process_has_the_mappings_of_its_parent_until_it_execs(void 
         assert_int_equal(r->stacks[r->samples[1].stack].end, REC_STACK_NO_MODULE);
         assert_int_equal(name_at(r, 1, 0)->name, 0);
         assert_int_equal(name_at(r, 1, 0)->reason, REC_REASON_UNMAPPED);
+}
+
+/* The innermost frame lies in memory that is no file, of whose owner there is this map. */
+static struct recording *capture_code(struct fixture *f, const char *map) {
+        _cleanup_(worker_link_freep) struct worker_link *link = start_worker(f);
+        uint64_t page = f->regs[DWARF_RIP] & ~UINT64_C(4095);
+        uint32_t module = f->n_modules++;
+        struct recording *r;
+
+        (void) snprintf(f->modules[module].path, PATH_MAX, "[anonymous]");
+        f->modules[module].kind = REC_MODULE_ANONYMOUS;
+        f->perf_map = map;
+        announce(f, link);
+        assert_int_equal(worker_link_map(link, 0, module, page, page + 4096, page, FOREVER), 0);
+        send_stack(f, link, 0, 0);
+        r = finish(f, link);
+        f->n_modules--;
+        f->perf_map = NULL;
+        return r;
+}
+
+static void code_made_at_run_time_is_named_by_its_map(void **state) {
+        struct fixture *f = *state;
+        _cleanup_(recording_freep) struct recording *r = NULL;
+        const struct rec_symbols *symbols;
+        uint64_t page = f->regs[DWARF_RIP] & ~UINT64_C(4095);
+        char map[128];
+
+        (void) snprintf(map, sizeof(map), "%" PRIx64 " 1000 a function, made\n", page);
+        r = capture_code(f, map);
+        assert_named(r, 0, 0, "a function, made");
+        assert_int_equal(name_at(r, 0, 0)->source, REC_SOURCE_PERF_MAP);
+        assert_int_equal(name_at(r, 0, 0)->displacement, f->regs[DWARF_RIP] - page);
+        symbols = &r->symbols[f->n_modules];
+        assert_int_equal(symbols->source, REC_SOURCE_PERF_MAP);
+        assert_int_equal(symbols->reason, REC_REASON_NONE);
+        assert_string_equal(recording_text(r, symbols->debug_path), "/tmp/perf-1.map");
+}
+
+static void code_that_no_map_tells_of_says_why_it_has_no_name(void **state) {
+        struct fixture *f = *state;
+        _cleanup_(recording_freep) struct recording *without = capture_code(f, NULL);
+        _cleanup_(recording_freep) struct recording *other = capture_code(f, "1000 10 elsewhere\n");
+
+        assert_named(without, 0, 0, "");
+        assert_int_equal(name_at(without, 0, 0)->reason, REC_REASON_JIT);
+        assert_int_equal(without->symbols[f->n_modules].reason, REC_REASON_JIT);
+        assert_named(other, 0, 0, "");
+        assert_int_equal(name_at(other, 0, 0)->reason, REC_REASON_NO_SYMBOL);
+        assert_int_equal(other->symbols[f->n_modules].reason, REC_REASON_NO_SYMBOL);
 }
 
 static void a_file_that_is_gone_gives_the_reason(void **state) {
@@ -732,6 +789,8 @@ int main(int argc, char **argv) {
                 cmocka_unit_test(a_real_stack_comes_back_with_names),
                 cmocka_unit_test(equal_stacks_are_one_and_their_files_are_asked_for_once),
                 cmocka_unit_test(a_forked_process_has_the_mappings_of_its_parent_until_it_execs),
+                cmocka_unit_test(code_made_at_run_time_is_named_by_its_map),
+                cmocka_unit_test(code_that_no_map_tells_of_says_why_it_has_no_name),
                 cmocka_unit_test(a_file_that_is_gone_gives_the_reason),
                 cmocka_unit_test(garbage_and_a_fifo_are_no_elf_files),
                 cmocka_unit_test(a_sparse_file_of_four_gigabytes_is_beyond_the_limit),
