@@ -23,6 +23,7 @@ struct code_map {
         bool uids_known;
         bool ended; /* what has its name from now on is another's */
         uint32_t uids[4];
+        int held_fd; /* owned: for reading, as soon as it was seen; or -EBADF */
         int copy_fd; /* owned, or -EBADF */
 };
 
@@ -48,8 +49,10 @@ struct code_maps *code_maps_free(struct code_maps *c) {
         if (!c)
                 return NULL;
 
-        for (uint32_t i = 0; i < c->count; i++)
+        for (uint32_t i = 0; i < c->count; i++) {
+                fd_close(c->maps[i].held_fd);
                 fd_close(c->maps[i].copy_fd);
+        }
         free(c);
         return NULL;
 }
@@ -62,7 +65,11 @@ void code_maps_add(struct code_maps *c, uint32_t module, const struct module_own
                 return;
         map = &c->maps[c->count++];
         *map = (struct code_map){
-                .module = module, .owner = *owner, .inner_pid = owner->pid, .copy_fd = -EBADF
+                .module = module,
+                .owner = *owner,
+                .inner_pid = owner->pid,
+                .held_fd = -EBADF,
+                .copy_fd = -EBADF,
         };
         if (procfs_status(c->proc_fd, owner->pid, &status) < 0)
                 return; /* it is gone already; most processes have one pid only */
@@ -80,13 +87,19 @@ static bool is_owners(const struct code_map *map, const struct stat *st) {
         return owned && S_ISREG(st->st_mode) && st->st_nlink <= 1;
 }
 
+static void map_path(const struct code_map *map, char path[static WORKER_PATH_MAX]) {
+        snprintf(path, WORKER_PATH_MAX, "/tmp/perf-%" PRIu32 ".map", map->inner_pid);
+}
+
 /* For reading, of the file that was looked at. */
-static int open_map(const struct code_maps *c, const struct code_map *map, const char *path) {
-        _cleanup_close_ int look = mappings_open_beside(c->mappings, map->module, path);
-        char link[64];
+static int open_map(const struct code_maps *c, const struct code_map *map) {
+        _cleanup_close_ int look = -EBADF;
+        char path[WORKER_PATH_MAX], link[64];
         struct stat st;
         int fd;
 
+        map_path(map, path);
+        look = mappings_open_beside(c->mappings, map->module, path);
         if (look < 0)
                 return look;
         if (fstat(look, &st) < 0)
@@ -117,18 +130,13 @@ static ssize_t copy_bytes(int from, int to, size_t max) {
         return (ssize_t) copied;
 }
 
-static void map_path(const struct code_map *map, char path[static WORKER_PATH_MAX]) {
-        snprintf(path, WORKER_PATH_MAX, "/tmp/perf-%" PRIu32 ".map", map->inner_pid);
-}
-
-/* A map that cannot be copied is as none. */
+/* A map that cannot be copied is as none. The one that has the name now is the right one, if any has. */
 static void copy_map(struct code_maps *c, struct code_map *map) {
-        _cleanup_close_ int from = -EBADF, to = -EBADF;
-        char path[WORKER_PATH_MAX];
+        _cleanup_close_ int from = open_map(c, map), to = -EBADF;
         ssize_t n;
 
-        map_path(map, path);
-        from = open_map(c, map, path);
+        if (from < 0)
+                from = TAKE_FD(map->held_fd);
         if (from < 0)
                 return;
         to = memfd_create("perf-map", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -145,27 +153,39 @@ void code_maps_keep(struct code_maps *c, uint32_t space) {
         for (uint32_t i = 0; i < c->count; i++)
                 if (c->maps[i].owner.space == space && !c->maps[i].ended) {
                         copy_map(c, &c->maps[i]);
+                        c->maps[i].held_fd = fd_close(c->maps[i].held_fd);
                         c->maps[i].ended = true;
                 }
 }
 
-int code_maps_open(struct code_maps *c, uint32_t module, int *ret_fd, char path[static WORKER_PATH_MAX]) {
-        for (uint32_t i = 0; i < c->count; i++) {
-                struct code_map *map = &c->maps[i];
-                int fd;
+static struct code_map *find_map(struct code_maps *c, uint32_t module) {
+        for (uint32_t i = 0; i < c->count; i++)
+                if (c->maps[i].module == module)
+                        return &c->maps[i];
+        return NULL;
+}
 
-                if (map->module != module)
-                        continue;
-                if (map->copy_fd < 0 && !map->ended)
-                        copy_map(c, map);
-                if (map->copy_fd < 0)
-                        return -ENOENT;
-                fd = fcntl(map->copy_fd, F_DUPFD_CLOEXEC, 3);
-                if (fd < 0)
-                        return -errno;
-                map_path(map, path);
-                *ret_fd = fd;
-                return 0;
-        }
-        return -ENOENT;
+void code_maps_look(struct code_maps *c, uint32_t module) {
+        struct code_map *map = find_map(c, module);
+
+        if (map && map->held_fd < 0 && !map->ended)
+                map->held_fd = open_map(c, map); /* negative: not yet */
+}
+
+int code_maps_open(struct code_maps *c, uint32_t module, int *ret_fd, char path[static WORKER_PATH_MAX]) {
+        struct code_map *map = find_map(c, module);
+        int fd;
+
+        if (!map)
+                return -ENOENT;
+        if (map->copy_fd < 0 && !map->ended)
+                copy_map(c, map);
+        if (map->copy_fd < 0)
+                return -ENOENT;
+        fd = fcntl(map->copy_fd, F_DUPFD_CLOEXEC, 3);
+        if (fd < 0)
+                return -errno;
+        map_path(map, path);
+        *ret_fd = fd;
+        return 0;
 }

@@ -215,6 +215,7 @@ static int send_map(struct feed *f, uint32_t space, uint32_t module, uint64_t st
                     uint64_t file_offset, uint64_t deadline_ns) {
         int r = announce(f, module, deadline_ns);
 
+        code_maps_look(f->code_maps, module);
         return r < 0 ? r : worker_link_map(f->link, space, module, start, end, file_offset, deadline_ns);
 }
 

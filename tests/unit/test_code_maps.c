@@ -162,6 +162,21 @@ static void a_map_is_kept_when_its_process_ends(void **state) {
         expect_map(w, "1000 10 last\n");
 }
 
+static void a_map_that_was_seen_is_held_when_its_directory_goes(void **state) {
+        struct world *w = *state;
+
+        need_openat2();
+        code_maps_add(w->maps, w->module, &owner);
+        code_maps_look(w->maps, w->module); /* not there yet */
+        put(w, "root/tmp/perf-42.map", "1000 10 first\n");
+        code_maps_look(w->maps, w->module);
+        put(w, "root/tmp/perf-42.map", "1000 10 last\n"); /* the same file */
+        assert_int_equal(unlinkat(w->dir_fd, "root/tmp/perf-42.map", 0), 0);
+        assert_int_equal(unlinkat(w->dir_fd, "root/tmp", AT_REMOVEDIR), 0);
+        code_maps_keep(w->maps, owner.space);
+        expect_map(w, "1000 10 last\n");
+}
+
 static void a_process_that_ended_without_one_does_not_get_the_next_ones(void **state) {
         struct world *w = *state;
 
@@ -238,6 +253,8 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(the_map_has_the_pid_that_the_process_itself_knows, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(a_map_is_kept_when_its_process_ends, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_map_that_was_seen_is_held_when_its_directory_goes, setup,
+                                                teardown),
                 cmocka_unit_test_setup_teardown(a_process_that_ended_without_one_does_not_get_the_next_ones,
                                                 setup, teardown),
                 cmocka_unit_test_setup_teardown(only_a_file_of_its_own_is_taken, setup, teardown),

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Cases of the system tier with run-times that make their code while they run.
+
+Node and .NET come from this machine: the first with its libraries, the second as its shared framework and a
+program that is published here once. Python is the container's own.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+
+from cases import case, check, equal, folded, processes
+
+NODE_SCRIPT = """
+function collatzUntil(time) {
+  let steps = 0;
+  while (Date.now() < time)
+    for (let n = 27; n !== 1; steps++) n = n % 2 === 0 ? n / 2 : 3 * n + 1;
+  return steps;
+}
+collatzUntil(Date.now() + Number(process.argv[2]));
+"""
+PYTHON_SCRIPT = """
+import sys, time
+def collatz_steps(n):
+    steps = 0
+    while n != 1:
+        n = n // 2 if n % 2 == 0 else 3 * n + 1
+        steps += 1
+    return steps
+until = time.monotonic() + int(sys.argv[1]) / 1000
+while time.monotonic() < until:
+    collatz_steps(27)
+"""
+BURN_MSEC = 400
+LIBC = ("ld-linux", "libc.so", "libm.so", "libdl.so", "libpthread.so", "librt.so", "linux-vdso")
+
+
+def build_directory(name):
+    directory = os.path.join(os.path.abspath(os.environ.get("BUILD", "build")), "tests/jit", name)
+    os.makedirs(directory, exist_ok=True)
+    return directory
+
+
+def copy_node():
+    """node and what it needs but the C library; None without node."""
+    node = shutil.which("node") or shutil.which("nodejs")
+    if not node:
+        return None
+    directory = build_directory("node")
+    shown = subprocess.run(["ldd", os.path.realpath(node)], capture_output=True, text=True, check=True).stdout
+    libraries = [path for path in re.findall(r"=> (/\S+)", shown) if not os.path.basename(path).startswith(LIBC)]
+    for source, name in [(node, "node")] + [(path, os.path.basename(path)) for path in libraries]:
+        target = os.path.join(directory, name)
+        if not os.path.exists(target) or os.path.getmtime(target) < os.path.getmtime(os.path.realpath(source)):
+            shutil.copy2(os.path.realpath(source), target)
+            os.utime(target)
+    return directory
+
+
+def publish_dotnet():
+    """A program for the shared framework, and where that lies; None without the .NET 10 SDK."""
+    dotnet = shutil.which("dotnet")
+    if not dotnet:
+        return None
+    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "services/jit")
+    directory, home = build_directory("dotnet"), build_directory("dotnet-home")
+    if not os.path.exists(os.path.join(directory, "jit")):
+        subprocess.run([dotnet, "publish", source, "-v", "q", "-o", directory,
+                        f"-p:BaseIntermediateOutputPath={home}/obj/"], check=True, stdin=subprocess.DEVNULL,
+                       stdout=subprocess.DEVNULL,
+                       env=dict(os.environ, DOTNET_CLI_HOME=home, DOTNET_NOLOGO="1", DOTNET_CLI_TELEMETRY_OPTOUT="1"))
+    return directory, os.path.dirname(os.path.realpath(dotnet))
+
+
+def binds():
+    """What the containers of these cases need from here, as pairs of directories."""
+    node, dotnet = copy_node(), publish_dotnet()
+    return ((((node, "/jit/node"),) if node else ()) +
+            (((dotnet[0], "/jit/dotnet"), (dotnet[1], "/jit/framework")) if dotnet else ()))
+
+
+def oneshot(c, name, start, *lines):
+    c.unit(name, f"[Service]\nType=oneshot\nExecStart={start}\n" + "".join(f"{line}\n" for line in lines))
+
+
+def node_service(c, name, *lines):
+    c.write("/srv/case-jit/app.js", NODE_SCRIPT)
+    oneshot(c, name, f"/jit/node/node /srv/case-jit/app.js {BURN_MSEC}", "Environment=LD_LIBRARY_PATH=/jit/node", *lines)
+
+
+def dotnet_service(c, name, *lines):
+    oneshot(c, name, f"/jit/dotnet/jit {BURN_MSEC}", "Environment=DOTNET_ROOT=/jit/framework", *lines)
+
+
+def python_service(c, name, *lines):
+    c.write("/srv/case-jit/app.py", PYTHON_SCRIPT)
+    oneshot(c, name, f"/usr/bin/python3 /srv/case-jit/app.py {BURN_MSEC}", *lines)
+
+
+def burnt(c, report, name):
+    """Samples whose stack has the function, of all."""
+    lines = folded(c, report).splitlines()
+    return (sum(int(line.split()[-1]) for line in lines if name in line), sum(int(line.split()[-1]) for line in lines))
+
+
+def expect_names(c, report, name):
+    named, total = burnt(c, report, name)
+    check(named * 2 > total, f"{named} of {total} samples name {name}")
+    check(any(m["symbols"] == "perf-map" for m in report["modules"]), f"no module with a perf map: {report['modules']}")
+
+
+@case()
+def node_functions(c):
+    """A JavaScript function is named from the map in the service's own /tmp, after the process is gone."""
+    node_service(c, "case-node.service", "Environment=NODE_OPTIONS=--perf-basic-prof", "PrivateTmp=yes")
+    _, report, _ = c.profile("case-node.service")
+    expect_names(c, report, "collatzUntil")
+    equal(c.run("sh", "-c", "ls /tmp/perf-*.map", check=False).stdout, "", "maps outside of the service's /tmp")
+
+
+@case("bookworm")
+def dotnet_methods(c):
+    """A method that .NET compiled while it ran is named."""
+    dotnet_service(c, "case-dotnet.service", "Environment=DOTNET_PerfMapEnabled=1", "PrivateTmp=yes")
+    _, report, _ = c.profile("case-dotnet.service")
+    expect_names(c, report, "Numbers::CollatzSteps")
+
+
+@case("trixie")
+def python_functions(c):
+    """A function of CPython 3.13 is named."""
+    python_service(c, "case-python.service", "Environment=PYTHONPERFSUPPORT=1", "PrivateTmp=yes")
+    _, report, _ = c.profile("case-python.service")
+    expect_names(c, report, "py::collatz_steps")
