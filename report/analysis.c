@@ -13,6 +13,13 @@ enum {
         ROWS_LOOKED_AT = 16,
 };
 
+const struct language_gap *analysis_gap(const struct analysis *a, uint32_t module) {
+        for (size_t i = 0; i < a->n_gaps; i++)
+                if (a->gaps[i].module == module)
+                        return a->gaps + i;
+        return NULL;
+}
+
 double analysis_share(const struct analysis *a, uint64_t duration_ns) {
         return a->duration_ns > 0 ? (double) duration_ns / (double) a->duration_ns : 0;
 }
@@ -136,6 +143,9 @@ static int analyse(struct analysis *a, const struct recording *r) {
         error = quality_init(r, &a->quality);
         if (error < 0)
                 return error;
+        error = language_gaps(r, &a->gaps, &a->n_gaps);
+        if (error < 0)
+                return error;
         error = causes_find(a);
         if (error < 0)
                 return error;
@@ -163,6 +173,7 @@ struct analysis *analysis_free(struct analysis *a) {
         critical_path_done(&a->path);
         breakdown_done(&a->breakdown);
         quality_done(&a->quality);
+        free(a->gaps);
         free(a->milestones);
         free(a->consists_of);
         free(a);

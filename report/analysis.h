@@ -5,6 +5,7 @@
 #include "report/breakdown.h"
 #include "report/critical_path.h"
 #include "report/finding.h"
+#include "report/language.h"
 #include "report/quality.h"
 #include "report/syscalls.h"
 
@@ -21,6 +22,8 @@ struct analysis {
         struct critical_path path;
         struct breakdown breakdown;
         struct quality quality;
+        struct language_gap *gaps; /* owned */
+        size_t n_gaps;
         uint32_t *milestones; /* owned: indexes in the order of time */
         uint32_t classes[SYSCALL_NUMBERS]; /* syscall_classes() of every number */
         struct finding findings[ANALYSIS_FINDINGS_MAX]; /* the verdict first, then by time */
@@ -40,6 +43,8 @@ const struct finding *analysis_verdict(const struct analysis *a);
 const char *analysis_cause(const struct analysis *a);
 const char *analysis_summary(const struct analysis *a);
 
+/* What keeps a module's functions from having names, NULL. */
+const struct language_gap *analysis_gap(const struct analysis *a, uint32_t module);
 /* Part of the whole start, 0 … 1. */
 double analysis_share(const struct analysis *a, uint64_t duration_ns);
 /* Since TQ; what happened before T0 counts as at T0. */

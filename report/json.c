@@ -256,11 +256,24 @@ static json_t *make_stacks(struct maker *m, const struct analysis *a) {
         return o;
 }
 
+/* As of a finding. */
+static json_t *make_gap_advice(struct maker *m, const struct language_gap *gap) {
+        _cleanup_(buf_done) struct buf text = BUF_NULL;
+        json_t *list = json_array(), *o = json_object();
+
+        language_advice(&text, gap);
+        set(m, o, "text", string(buf_text(&text)));
+        set(m, o, "dropin", string_or_null(language_dropin(gap->language)));
+        append(m, list, o);
+        return list;
+}
+
 static json_t *make_modules(struct maker *m, const struct analysis *a) {
         const struct recording *r = a->recording;
         json_t *list = json_array();
 
         for (uint32_t i = 0; i < a->quality.n_modules; i++) {
+                const struct language_gap *gap = analysis_gap(a, a->quality.modules[i].module);
                 uint32_t index = a->quality.modules[i].module;
                 const struct rec_module *module = r->modules + index;
                 const struct rec_symbols *symbols = r->symbols ? r->symbols + index : NULL;
@@ -271,6 +284,8 @@ static json_t *make_modules(struct maker *m, const struct analysis *a) {
                 set(m, o, "samples", number(a->quality.modules[i].samples));
                 set(m, o, "symbols", string_or_null(symbols ? recording_source_str(symbols->source) : ""));
                 set(m, o, "reason", string_or_null(symbols ? recording_reason_str(symbols->reason) : ""));
+                if (gap)
+                        set(m, o, "advice", make_gap_advice(m, gap));
                 append(m, list, o);
         }
         return list;

@@ -429,11 +429,43 @@ static void put_ledger(struct page *p, const struct analysis *a) {
                           "Install its debug symbols, or name their folder with --debug-dir=.");
 }
 
+/* A run-time whose functions have no names, and how they get some. */
+static void put_gap(struct page *p, const struct analysis *a, const struct language_gap *gap) {
+        const char *unit = recording_text(a->recording, a->recording->start->unit);
+        const char *dropin = language_dropin(gap->language);
+        _cleanup_(buf_done) struct buf b = BUF_NULL;
+
+        language_advice(&b, gap);
+        if (dropin)
+                buf_printf(&b, " For one start: startprof --perf-map %s; for all (systemctl edit %s):", unit,
+                           unit);
+        page_wrap(p, PAGE_GREY, 0, 2, buf_text(&b));
+        if (dropin)
+                put_dropin(p, dropin);
+}
+
+/* Each run-time once, if a good part of the samples has functions of its. */
+static void put_gaps(struct page *p, const struct analysis *a) {
+        const struct quality *q = &a->quality;
+        uint32_t told = 0;
+
+        for (uint32_t i = 0; i < q->n_modules; i++) {
+                const struct language_gap *gap = analysis_gap(a, q->modules[i].module);
+
+                if (!gap || told & 1U << gap->language ||
+                    q->modules[i].samples * 100ULL < q->samples * LEDGER_PERCENT)
+                        continue;
+                told |= 1U << gap->language;
+                put_gap(p, a, gap);
+        }
+}
+
 static void put_honesty(struct page *p, const struct analysis *a, const struct report_options *options) {
         page_blank(p);
         put_samples(p, a);
         put_losses(p, a);
         put_ledger(p, a);
+        put_gaps(p, a);
         put_cost(p, a, options);
 }
 

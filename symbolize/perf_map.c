@@ -205,7 +205,7 @@ static int index_entries(struct perf_map *m, struct entries *e) {
 
         if (e->count == 0)
                 return 0;
-        space = calloc(e->count, sizeof(*space));
+        space = calloc(e->count, sizeof(const struct entry *));
         m->ranges = calloc(e->count, 2 * sizeof(*m->ranges));
         if (!space || !m->ranges)
                 return -ENOMEM;
