@@ -4,7 +4,8 @@
 /*
  * Symbol names as the programmer wrote them: C++ (Itanium ABI) and Rust (legacy and v0). Names come from
  * strangers' files and can be made to expand without end, so input and output are bounded. Parameters and
- * return types are left out: "std::vector<int>::push_back", "<alloc::vec::Vec<T>>::push".
+ * return types are left out: "std::vector<int>::push_back", "<alloc::vec::Vec<T>>::push". OCaml, D and Swift
+ * are left as they are; .NET: demangle_dotnet.h.
  */
 enum {
         DEMANGLE_INPUT_MAX = 4 * 1024,
