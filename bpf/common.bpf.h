@@ -68,6 +68,20 @@ static __always_inline void count_lost(__u32 session, enum loss_kind kind) {
         __sync_fetch_and_add(&stat_of(session)->lost[kind], 1);
 }
 
+struct {
+        __uint(type, BPF_MAP_TYPE_ARRAY);
+        __uint(map_flags, BPF_F_MMAPABLE);
+        __type(key, __u32);
+        __type(value, struct cpu_state);
+        __uint(max_entries, 1); /* the probe sets the number of CPUs */
+} cpu_states SEC(".maps");
+
+static __always_inline struct cpu_state *this_cpu(void) {
+        __u32 number = bpf_get_smp_processor_id();
+
+        return bpf_map_lookup_elem(&cpu_states, &number);
+}
+
 static __always_inline void *upid_at(struct pid *pid, __u32 level) {
         return (char *) pid + bpf_core_field_offset(struct pid, numbers) + level * sizeof(struct upid);
 }
@@ -109,19 +123,26 @@ static __always_inline bool has_task_regs_helper(void) {
                bpf_core_enum_value_exists(enum bpf_func_id___late, BPF_FUNC_task_pt_regs___late);
 }
 
-/* The registers with which `task`, the current one, entered the kernel. False: it has none (kernel thread). */
-static __always_inline bool read_saved_regs(struct task_struct *task, struct saved_regs *ret) {
-        char *stack;
+/* Kernels before 5.15 have no FRED, so nothing lies above the registers. */
+static __always_inline bool read_regs_by_stack(struct task_struct *task, struct saved_regs *ret) {
+        char *stack = BPF_CORE_READ(task, stack);
 
-        if (has_task_regs_helper()) {
-                void *regs = (void *) bpf_task_pt_regs((void *) bpf_get_current_task_btf());
-
-                return bpf_probe_read_kernel(ret, sizeof(*ret), regs) == 0;
-        }
-
-        /* Kernels before 5.15 have no FRED, so nothing lies above the registers. */
-        stack = BPF_CORE_READ(task, stack);
         return stack && bpf_probe_read_kernel(ret, sizeof(*ret), stack + THREAD_SIZE - sizeof(*ret)) == 0;
+}
+
+/* The registers with which a task entered the kernel. `task` is a pointer that the verifier knows. */
+static __always_inline bool read_regs_of(struct task_struct *task, struct saved_regs *ret) {
+        if (has_task_regs_helper())
+                return bpf_probe_read_kernel(ret, sizeof(*ret), (void *) bpf_task_pt_regs((void *) task)) ==
+                       0;
+        return read_regs_by_stack(task, ret);
+}
+
+/* The same of `task`, which is the current one. False: it has none (kernel thread). */
+static __always_inline bool read_saved_regs(struct task_struct *task, struct saved_regs *ret) {
+        if (has_task_regs_helper())
+                return read_regs_of((void *) bpf_get_current_task_btf(), ret);
+        return read_regs_by_stack(task, ret);
 }
 
 /* Is the current thread in a call of the ia32 table? Only while it is in the kernel for a call. */

@@ -98,6 +98,9 @@ struct task_struct {
         struct signal_struct *signal;
         struct css_set *cgroups;
         struct thread_struct thread;
+        unsigned long sas_ss_sp; /* the alternate signal stack, sigaltstack(2) */
+        size_t sas_ss_size;
+        unsigned long nvcsw, nivcsw; /* times it left a CPU, by itself or not */
 };
 
 /* 5.14 renamed `state` (2f064a59a11f), a long, to `__state`, an unsigned int. */
@@ -114,12 +117,32 @@ struct pt_regs {
         unsigned long flags, sp;
 };
 
+struct sigaction {
+        unsigned long sa_flags;
+};
+
+struct k_sigaction {
+        struct sigaction sa;
+};
+
+struct seq_file;
+
+struct bpf_iter_meta {
+        struct seq_file *seq;
+};
+
+struct bpf_iter__task { /* context of the programs of the iterator over tasks */
+        struct bpf_iter_meta *meta;
+        struct task_struct *task; /* NULL: there are no more */
+};
+
 #ifdef __bpf__
 #pragma clang attribute pop
 #endif
 
 /* Numbers of the helpers that not every kernel has; the flavour keeps the names apart from linux/bpf.h. */
 enum bpf_func_id___late {
+        BPF_FUNC_get_task_stack___late = 141, /* 5.9 */
         BPF_FUNC_get_current_task_btf___late = 158, /* 5.11 */
         BPF_FUNC_task_pt_regs___late = 175, /* 5.15 */
 };
@@ -129,7 +152,8 @@ enum {
         PF_KTHREAD = 0x00200000,
         SIGNAL_GROUP_EXIT = 0x00000004,
         TS_COMPAT = 0x0002, /* thread_info.status: in a call of the ia32 table */
-        TASK_DEAD = 0x00000080,
+        SA_ONSTACK = 0x08000000,
+        ALTERNATE_STACK_MAX = 16 * 1024 * 1024, /* larger ones are left out */
 };
 
 /* The registers that an entry from user mode leaves on the kernel stack, as the processor and the entry

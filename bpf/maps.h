@@ -65,8 +65,14 @@ struct thread_state {
         __u64 unpaid_ns; /* blocked time that no EVENT_WAIT has stood for yet */
         __u32 syscall; /* BLOCKED, WOKEN: waiting in */
         __u32 flags; /* enum wait_flags */
+        __u64 ip; /* likewise: of user code, where it entered the kernel */
         __u32 waker_tgid, waker_tid;
         char waker_comm[EVENT_COMM_MAX];
+        /* Since the last signal that is handled on the alternate stack: that, and the SP that was interrupted. */
+        __u64 alternate_begin, alternate_end, interrupted_sp;
+        __u32 kernel_frames; /* WOKEN, if the wait is to be told: where it waited in the kernel */
+        __u32 reserved;
+        __u64 kernel[KERNEL_FRAMES_MAX];
 };
 
 struct dir_key {
@@ -98,6 +104,9 @@ struct cpu_state {
         __u16 program;
         __u64 tick; /* jiffies of time_ns: a clock that is right to a tick, for 2 ns */
         __u64 time_ns;
+        __u32 pending_tid; /* host tid of the thread whose wait is in the CPU's slot, not told yet; 0: none */
+        __u32 reserved;
+        __u64 pending_ip; /* thread_state.ip of it */
         __u64 calls[SESSION_MAX];
         struct call_slot slots[CALL_SLOTS];
 };
@@ -113,8 +122,8 @@ struct probe_facts {
 
 _Static_assert(sizeof(struct member) == 24, "layout");
 _Static_assert(sizeof(struct program_key) == 16, "layout");
-_Static_assert(sizeof(struct thread_state) == 96, "layout");
+_Static_assert(sizeof(struct thread_state) == 264, "layout");
 _Static_assert(sizeof(struct dir_key) == 64, "layout");
 _Static_assert(sizeof(struct path_counts) == 64, "layout");
 _Static_assert(sizeof(struct call_slot) == 32, "layout");
-_Static_assert(sizeof(struct cpu_state) == 32 + 8 * SESSION_MAX + 32 * CALL_SLOTS, "layout");
+_Static_assert(sizeof(struct cpu_state) == 48 + 8 * SESSION_MAX + 32 * CALL_SLOTS, "layout");

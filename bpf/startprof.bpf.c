@@ -69,6 +69,21 @@ int BPF_PROG(sys_exit, struct pt_regs *regs, long result) {
         return on_syscall_exit(regs, result);
 }
 
+SEC("tp_btf/signal_deliver")
+int BPF_PROG(signal_deliver, int signal, void *info, struct k_sigaction *action) {
+        return on_signal(action);
+}
+
+SEC("perf_event")
+int major_fault(void *context) {
+        return on_major_fault();
+}
+
+SEC("iter/task")
+int blocked_threads(struct bpf_iter__task *context) {
+        return on_iterated(context);
+}
+
 /* The context of a perf event begins with the interrupted registers, to be read in pieces of 8 bytes. */
 SEC("perf_event")
 int tick(struct saved_regs *interrupted) {
@@ -103,8 +118,7 @@ int find_facts(void *context) {
  * costs 15 times one in warm ones. The records are EVENT_NULL, which nobody reads. */
 SEC("raw_tp/sys_enter")
 int warm_ring(void *context) {
-        __u32 zero = 0;
-        struct sample_slot *slot = bpf_map_lookup_elem(&sample_slots, &zero);
+        struct stack_slot *slot = slot_number(0);
 
         if (slot)
                 bpf_ringbuf_output(&events, slot, STACK_COPY_MAX, BPF_RB_NO_WAKEUP);

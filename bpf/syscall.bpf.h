@@ -7,7 +7,7 @@
  * memory has been touched by the call itself by then.
  */
 
-#include "bpf/common.bpf.h"
+#include "bpf/wait.bpf.h"
 
 /* Sums; counts are added when a slot of a CPU is needed for another key, and at the end. */
 struct {
@@ -16,14 +16,6 @@ struct {
         __type(value, struct call_value);
         __uint(max_entries, CALL_KEYS_MAX);
 } calls SEC(".maps");
-
-struct {
-        __uint(type, BPF_MAP_TYPE_ARRAY);
-        __uint(map_flags, BPF_F_MMAPABLE);
-        __type(key, __u32);
-        __type(value, struct cpu_state);
-        __uint(max_entries, 1); /* the probe sets the number of CPUs */
-} cpu_states SEC(".maps");
 
 struct {
         __uint(type, BPF_MAP_TYPE_HASH);
@@ -60,6 +52,7 @@ enum {
         NR_SENDTO = 44,
         NR_SENDMSG = 46,
         NR_LISTEN = 50,
+        NR_EXECVE = 59,
         NR_FCNTL = 72,
         NR_FLOCK = 73,
         NR_FSYNC = 74,
@@ -76,9 +69,11 @@ enum {
         NR_SYNC_FILE_RANGE = 277,
         NR_INOTIFY_INIT1 = 294,
         NR_SYNCFS = 306,
+        NR_EXECVEAT = 322,
         NR_STATX = 332,
         NR_OPENAT2 = 437,
         NR_FACCESSAT2 = 439,
+        NR_IA32_EXECVE = 11, /* of the other table */
 };
 
 enum {
@@ -411,9 +406,14 @@ static __always_inline void remember(struct cpu_state *cpu, __u32 host_tgid) {
         cpu->epoch = epoch;
 }
 
+static __always_inline bool is_exec(__u32 nr) {
+        return nr == NR_EXECVE || nr == NR_EXECVEAT || nr == (NR_IA32_EXECVE | SYSCALL_IA32);
+}
+
 static __always_inline int on_syscall_exit(const struct pt_regs *regs, long result) {
-        __u32 host_tgid = bpf_get_current_pid_tgid() >> 32, number = bpf_get_smp_processor_id();
-        struct cpu_state *cpu = bpf_map_lookup_elem(&cpu_states, &number);
+        __u64 ids = bpf_get_current_pid_tgid();
+        __u32 host_tgid = ids >> 32;
+        struct cpu_state *cpu = this_cpu();
         __u32 nr, argument, session, program;
         enum path_kind kind;
         __u16 error;
@@ -429,6 +429,8 @@ static __always_inline int on_syscall_exit(const struct pt_regs *regs, long resu
         nr = call_number(regs->orig_ax, current_call_table());
         if (nr == SYSCALL_NONE)
                 return 0;
+        if (cpu->pending_tid != 0 && cpu->pending_tid == (__u32) ids)
+                finish_telling(is_exec(nr) && result == 0 ? FINISH_EXEC : FINISH_WITH_STACK);
 
         error = error_of(result);
         count_call(cpu, session, program, nr, error);
@@ -441,12 +443,6 @@ static __always_inline int on_syscall_exit(const struct pt_regs *regs, long resu
                 __sync_fetch_and_add(&stat_of(session)->inotify_watches, 1);
         on_path(session, program, regs, nr, result, kind, argument);
         return 0;
-}
-
-static __always_inline struct cpu_state *this_cpu(void) {
-        __u32 number = bpf_get_smp_processor_id();
-
-        return bpf_map_lookup_elem(&cpu_states, &number);
 }
 
 /* A function of its own, so that the verifier reads it once and not for each slot. */

@@ -162,6 +162,23 @@ int procfs_arguments(int proc_fd, uint32_t pid, size_t max, char **ret) {
         return 0;
 }
 
+int procfs_switches(int proc_fd, uint32_t tgid, uint32_t tid, uint64_t *ret) {
+        _cleanup_free_ char *text = NULL;
+        char name[40];
+        uint32_t by_itself, preempted;
+        int r;
+
+        snprintf(name, sizeof(name), "task/%" PRIu32 "/status", tid);
+        r = read_file_at(proc_fd, pid_path(tgid, name).text, PROCFS_FILE_MAX, &text, NULL);
+        if (r < 0)
+                return r;
+        if (status_numbers(text, "\nvoluntary_ctxt_switches:", &by_itself, 1) != 1 ||
+            status_numbers(text, "\nnonvoluntary_ctxt_switches:", &preempted, 1) != 1)
+                return -EBADMSG;
+        *ret = (uint64_t) by_itself + preempted;
+        return 0;
+}
+
 int procfs_link(int proc_fd, uint32_t pid, const char *name, char **ret) {
         char target[PATH_MAX];
         ssize_t n;

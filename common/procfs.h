@@ -29,6 +29,8 @@ int procfs_stat(int proc_fd, uint32_t pid, struct procfs_stat *ret);
 int procfs_status(int proc_fd, uint32_t pid, struct procfs_status *ret);
 /* argv joined by single spaces, cut at `max` bytes. "" for kernel threads. */
 int procfs_arguments(int proc_fd, uint32_t pid, size_t max, char **ret);
+/* How often a thread has left a CPU, by itself or not; as long as it stays, the thread has not run. -EBADMSG. */
+int procfs_switches(int proc_fd, uint32_t tgid, uint32_t tid, uint64_t *ret);
 int procfs_link(int proc_fd, uint32_t pid, const char *name /* "exe", "cwd", "root" */, char **ret);
 /* Path below the v2 hierarchy ("0::" line of /proc/PID/cgroup), as the reader's cgroup namespace shows it. */
 int procfs_cgroup(int proc_fd, uint32_t pid, char **ret);

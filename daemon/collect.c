@@ -463,6 +463,23 @@ static void on_dir(void *userdata, const struct dir_key *key, uint64_t count) {
         ledger_add_dir(userdata, key, count);
 }
 
+static void on_blocked(void *userdata, const struct blocked_thread *thread) {
+        buf_append(userdata, thread, sizeof(*thread));
+}
+
+/* Below the lock, while hooks are attached. Some threads may run on before this is used. */
+static void read_blocked(struct capture *capture, struct buf *threads) {
+        if (probe_read_blocked(capture->collect->probe, capture->session, on_blocked, threads) < 0)
+                log_debug("Threads that are still blocked could not be read.");
+}
+
+static void add_blocked(struct capture *capture, const struct buf *threads) {
+        const struct blocked_thread *thread = (const struct blocked_thread *) threads->data;
+
+        for (size_t i = 0; i < threads->size / sizeof(*thread); i++)
+                ledger_add_blocked(capture->ledger, &thread[i]);
+}
+
 /* Below the lock. */
 static void read_counters(struct capture *capture, uint64_t end_ns) {
         struct probe *p = capture->collect->probe;
@@ -476,11 +493,13 @@ static void read_counters(struct capture *capture, uint64_t end_ns) {
 
 void capture_stop(struct capture *capture, uint64_t end_ns) {
         const struct timespec lag = { .tv_nsec = 2 * LAG_MSEC * (long) NSEC_PER_MSEC };
+        _cleanup_(buf_done) struct buf blocked = BUF_NULL;
         struct collect *c = capture->collect;
 
         if (capture->stopped)
                 return;
         pthread_mutex_lock(&c->lock);
+        read_blocked(capture, &blocked);
         probe_disarm(c->probe, capture->session);
         pthread_mutex_unlock(&c->lock);
 
@@ -490,6 +509,7 @@ void capture_stop(struct capture *capture, uint64_t end_ns) {
         pthread_mutex_lock(&c->lock);
         ledger_end(capture->ledger, end_ns);
         drain(c);
+        add_blocked(capture, &blocked);
         read_counters(capture, end_ns);
         probe_release(c->probe, capture->session);
         c->captures[capture->session] = NULL;

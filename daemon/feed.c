@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
+#include <sys/uio.h>
 #include <time.h>
 
 #include "common/hash.h"
@@ -27,6 +28,7 @@ enum item_kind {
         ITEM_EXISTING,
         ITEM_ENDED,
         ITEM_STACK,
+        ITEM_BLOCKED, /* a stack that is still to be read */
 };
 
 struct item {
@@ -44,9 +46,9 @@ struct item {
                         uint32_t pid, root;
                 } existing;
                 struct {
-                        uint32_t sample, flags;
-                        size_t bytes;
-                        uint64_t regs[REG_COUNT];
+                        struct worker_stack head;
+                        uint32_t tgid, tid; /* BLOCKED */
+                        uint64_t switches;
                 } stack;
         };
         uint8_t data[]; /* of a stack */
@@ -165,17 +167,37 @@ static bool has_room(struct feed *f, size_t bytes) {
         return room;
 }
 
-bool feed_stack(struct feed *f, uint32_t sample, uint32_t space, uint32_t flags,
-                const __u64 regs[static REG_COUNT], const void *stack, size_t bytes) {
-        struct item *item = has_room(f, bytes) ? new_item(ITEM_STACK, space, bytes) : NULL;
+static size_t stack_bytes(const struct worker_stack *stack) {
+        return (size_t) stack->stack_bytes + stack->second_bytes;
+}
+
+static struct item *new_stack(struct feed *f, enum item_kind kind, const struct worker_stack *stack) {
+        size_t bytes = stack_bytes(stack);
+        struct item *item = has_room(f, bytes) ? new_item(kind, stack->space, bytes) : NULL;
+
+        if (item)
+                item->stack.head = *stack;
+        return item;
+}
+
+bool feed_stack(struct feed *f, const struct worker_stack *stack, const void *bytes) {
+        struct item *item = new_stack(f, ITEM_STACK, stack);
 
         if (!item)
                 return false;
-        item->stack.sample = sample;
-        item->stack.flags = flags;
-        item->stack.bytes = bytes;
-        memcpy(item->stack.regs, regs, sizeof(item->stack.regs));
-        memcpy(item->data, stack, bytes);
+        memcpy(item->data, bytes, stack_bytes(stack));
+        push(f, item);
+        return true;
+}
+
+bool feed_blocked(struct feed *f, const struct worker_stack *stack, const struct blocked_thread *thread) {
+        struct item *item = new_stack(f, ITEM_BLOCKED, stack);
+
+        if (!item)
+                return false;
+        item->stack.tgid = thread->tgid;
+        item->stack.tid = thread->tid;
+        item->stack.switches = thread->switches;
         push(f, item);
         return true;
 }
@@ -257,7 +279,48 @@ static int send_existing(struct feed *f, const struct item *item, uint64_t deadl
         return r == -EPROTO || r == -ETIMEDOUT ? r : 0;
 }
 
-static int send_item(struct feed *f, const struct item *item) {
+/* Page by page, since nothing may be mapped above the stack. */
+static uint32_t read_memory(pid_t pid, uint64_t address, uint8_t *data, uint32_t bytes) {
+        uint32_t done = 0;
+
+        while (done < bytes) {
+                uint32_t step = MIN(bytes - done, (uint32_t) (STACK_PAGE - (address + done) % STACK_PAGE));
+                struct iovec here = { data + done, step }, there = { (void *) (address + done), step };
+
+                if (process_vm_readv(pid, &here, 1, &there, 1, 0) != (ssize_t) step)
+                        break;
+                done += step;
+        }
+        return done;
+}
+
+/* Nothing is sent of a thread that has run meanwhile: its registers are not those of its stack, or it is even
+ * another one with the same number. */
+static int send_blocked(struct feed *f, struct item *item, uint64_t deadline_ns) {
+        struct worker_stack *stack = &item->stack.head;
+        uint32_t wanted = stack->stack_bytes;
+        uint64_t switches;
+
+        stack->stack_bytes =
+                read_memory((pid_t) item->stack.tid, stack->regs[DWARF_RSP], item->data, wanted);
+        if (procfs_switches(f->options.proc_fd, item->stack.tgid, item->stack.tid, &switches) < 0 ||
+            switches != item->stack.switches) {
+                explicit_bzero(item->data, wanted);
+                return 0;
+        }
+        if (stack->stack_bytes < wanted)
+                stack->flags |= SAMPLE_STACK_FAULT;
+        return worker_link_stack(f->link, stack, item->data, deadline_ns);
+}
+
+static int send_stack(struct feed *f, const struct item *item, uint64_t deadline_ns) {
+        const struct worker_stack *stack = &item->stack.head;
+        int r = stack->kernel_frames > 0 ? announce(f, stack->kernel_module, deadline_ns) : 0;
+
+        return r < 0 ? r : worker_link_stack(f->link, stack, item->data, deadline_ns);
+}
+
+static int send_item(struct feed *f, struct item *item) {
         uint64_t deadline_ns = now_ns() + SEND_TIMEOUT_SEC * NSEC_PER_SEC;
 
         switch (item->kind) {
@@ -267,9 +330,8 @@ static int send_item(struct feed *f, const struct item *item) {
                                 item->map.file_offset, deadline_ns);
         case ITEM_EXISTING: return send_existing(f, item, deadline_ns);
         case ITEM_ENDED: code_maps_keep(f->code_maps, item->space); return 0;
-        case ITEM_STACK:
-                return worker_link_stack(f->link, item->stack.sample, item->space, item->stack.flags,
-                                         item->stack.regs, item->data, item->stack.bytes, deadline_ns);
+        case ITEM_STACK: return send_stack(f, item, deadline_ns);
+        case ITEM_BLOCKED: return send_blocked(f, item, deadline_ns);
         }
         return -EINVAL;
 }
@@ -301,8 +363,8 @@ static void set_problem(struct feed *f, const char *problem) {
 
 /* Stack copies may hold secrets. */
 static void free_item(struct item *item) {
-        if (item->kind == ITEM_STACK)
-                explicit_bzero(item->data, item->stack.bytes);
+        if (item->kind == ITEM_STACK || item->kind == ITEM_BLOCKED)
+                explicit_bzero(item->data, item->queued_bytes - sizeof(*item));
         free(item);
 }
 

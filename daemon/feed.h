@@ -9,6 +9,7 @@
 #include "common/macro.h"
 #include "daemon/mappings.h"
 #include "proto/event.h"
+#include "proto/worker_msg.h"
 
 /*
  * The ordinary thread of a capture: starts its worker, hands on what the collector queues, in order, and
@@ -42,9 +43,10 @@ void feed_map(struct feed *f, uint32_t space, uint32_t module, uint64_t start, u
 void feed_existing(struct feed *f, uint32_t space, uint32_t pid, uint32_t root);
 /* The process of the space ends, or executes another program: what it says of code that it made is kept. */
 void feed_ended(struct feed *f, uint32_t space);
-/* False: the queue is full, the stack was dropped. */
-bool feed_stack(struct feed *f, uint32_t sample, uint32_t space, uint32_t flags,
-                const __u64 regs[static REG_COUNT], const void *stack, size_t bytes);
+/* As worker_link_stack(). False: the queue is full, the stack was dropped. */
+bool feed_stack(struct feed *f, const struct worker_stack *stack, const void *bytes);
+/* The stack of a thread that is blocked: its stack_bytes are read from its memory, if it has not run until then. */
+bool feed_blocked(struct feed *f, const struct worker_stack *stack, const struct blocked_thread *thread);
 
 /*
  * Waits until everything is handed over and the worker has named its frames. *ret is malloc()ed, a layer for

@@ -381,20 +381,63 @@ static uint32_t count_rows(const struct buf *rows, size_t bytes) {
         return (uint32_t) (rows->size / bytes);
 }
 
+/* The kernel as a module; REC_NONE: no memory. */
+static uint32_t kernel_module(struct ledger *l) {
+        struct module_key key = { .path = MAPPINGS_KERNEL, .root = REC_NONE, .file = REC_NONE };
+
+        return mappings_module(l->options.mappings, &key);
+}
+
+/* Hands on what was copied for the sample, which is the next row. False: the stack is lost. */
+static bool send_stack(struct ledger *l, const struct process *process, const struct event_sample *event,
+                       size_t bytes) {
+        struct worker_stack stack = {
+                .sample = count_rows(&l->samples, sizeof(struct rec_sample)),
+                .space = process->space,
+                .flags = event->flags,
+                .stack_bytes = (uint32_t) MIN((size_t) event->stack_bytes, bytes),
+                .kernel_frames = MIN(event->kernel_frames, (uint32_t) KERNEL_FRAMES_MAX),
+                .second_address = event->second_address,
+        };
+
+        if (!l->options.feed)
+                return false;
+        stack.second_bytes = (uint32_t) MIN((size_t) event->second_bytes, bytes - stack.stack_bytes);
+        memcpy(stack.regs, event->regs, sizeof(stack.regs));
+        memcpy(stack.kernel, event->kernel, sizeof(stack.kernel));
+        if (stack.kernel_frames > 0)
+                stack.kernel_module = kernel_module(l);
+        if (stack.kernel_module == REC_NONE)
+                stack.kernel_frames = stack.kernel_module = 0;
+        return feed_stack(l->options.feed, &stack, event + 1);
+}
+
+static bool add_sample(struct ledger *l, struct rec_sample *row, const struct event_sample *event,
+                       size_t bytes) {
+        const struct process *process = process_table_get(l->processes, row->process);
+
+        if ((event->stack_bytes > 0 || event->kernel_frames > 0) &&
+            !send_stack(l, process, event, bytes - sizeof(*event))) {
+                ledger_count_lost(l, LOSS_STACK_QUEUE, 1);
+                row->flags |= REC_SAMPLE_NO_STACK;
+        }
+        return add_row(&l->samples, row, sizeof(*row), SAMPLES_MAX);
+}
+
 static void on_sample(struct ledger *l, const struct event_sample *event, size_t bytes) {
-        uint32_t number = count_rows(&l->samples, sizeof(struct rec_sample)), index;
+        uint32_t index;
         struct process *process = living(l, event->head.tgid, &index);
-        uint32_t stack_bytes = (uint32_t) MIN((size_t) event->stack_bytes, bytes - sizeof(*event));
         struct rec_sample row = {
                 .time_ns = event->head.time_ns,
                 .weight_ns = l->options.period_ns,
                 .tid = event->head.tid,
                 .comm = text_pool_add(l->texts, event->comm, sizeof(event->comm)),
                 .kind = event->flags & SAMPLE_USER ? REC_SAMPLE_CPU_USER : REC_SAMPLE_CPU_KERNEL,
-                .flags = sample_flags_of(event->flags, stack_bytes),
+                .flags = sample_flags_of(event->flags, event->stack_bytes),
                 .syscall = event->syscall,
                 .cpu = event->cpu,
                 .stack = REC_NONE,
+                .kernel_stack = REC_NONE,
         };
 
         if (!process) {
@@ -402,13 +445,7 @@ static void on_sample(struct ledger *l, const struct event_sample *event, size_t
                 return;
         }
         row.process = index;
-        if (stack_bytes > 0 &&
-            (!l->options.feed || !feed_stack(l->options.feed, number, process->space, event->flags,
-                                             event->regs, event + 1, stack_bytes))) {
-                ledger_count_lost(l, LOSS_STACK_QUEUE, 1);
-                row.flags |= REC_SAMPLE_NO_STACK;
-        }
-        if (!add_row(&l->samples, &row, sizeof(row), SAMPLES_MAX)) {
+        if (!add_sample(l, &row, event, bytes)) {
                 ledger_count_lost(l, LOSS_SAMPLE, 1);
                 return;
         }
@@ -416,27 +453,78 @@ static void on_sample(struct ledger *l, const struct event_sample *event, size_t
         l->recent[l->n_recent++ % RECENT] = index;
 }
 
-static void on_wait(struct ledger *l, const struct event_wait *event) {
+static uint32_t wait_flags_of(uint32_t flags) {
+        return (flags & WAIT_IO ? REC_SAMPLE_IO : 0) | (flags & WAIT_EXEC ? REC_SAMPLE_EXEC : 0);
+}
+
+static void on_wait(struct ledger *l, const struct event_sample *event, size_t bytes) {
+        const struct event_wait *wait = &event->wait;
         uint32_t index;
         struct process *process = living(l, event->head.tgid, &index);
         struct rec_sample row = {
-                .time_ns = event->head.time_ns,
-                .weight_ns = event->weight_ns,
-                .blocked_ns = event->blocked_ns,
+                .time_ns = event->head.time_ns - wait->runnable_ns,
+                .weight_ns = wait->weight_ns,
+                .blocked_ns = wait->blocked_ns,
                 .tid = event->head.tid,
-                .kind = event->flags & WAIT_FAULT ? REC_SAMPLE_FAULT : REC_SAMPLE_WAIT,
-                .flags = REC_SAMPLE_NO_STACK | (event->flags & WAIT_IO ? REC_SAMPLE_IO : 0),
+                .comm = text_pool_add(l->texts, event->comm, sizeof(event->comm)),
+                .kind = wait->flags & WAIT_FAULT ? REC_SAMPLE_FAULT : REC_SAMPLE_WAIT,
+                .flags = sample_flags_of(event->flags & ~SAMPLE_ON_FAULT, event->stack_bytes) |
+                         wait_flags_of(wait->flags),
                 .syscall = event->syscall,
-                .waker_pid = event->waker_tgid,
+                .cpu = event->cpu,
+                .waker_pid = wait->waker_tgid,
                 .stack = REC_NONE,
+                .kernel_stack = REC_NONE,
         };
 
         if (!process)
                 return;
         row.process = index;
-        row.comm = process->row.comm;
-        if (event->waker_tgid != 0)
-                row.waker_comm = text_pool_add(l->texts, event->waker_comm, sizeof(event->waker_comm));
+        if (wait->waker_tgid != 0)
+                row.waker_comm = text_pool_add(l->texts, wait->waker_comm, sizeof(wait->waker_comm));
+        if (!add_sample(l, &row, event, bytes))
+                ledger_count_lost(l, LOSS_WAIT, 1);
+}
+
+static void send_blocked(struct ledger *l, const struct process *process, struct rec_sample *row,
+                         const struct blocked_thread *thread) {
+        struct worker_stack stack = {
+                .sample = count_rows(&l->samples, sizeof(struct rec_sample)),
+                .space = process->space,
+                .flags = thread->sample_flags,
+        };
+        uint64_t sp = thread->regs[DWARF_RSP];
+
+        if (thread->sample_flags & SAMPLE_COMPAT || thread->stack_end <= sp)
+                return;
+        stack.stack_bytes = (uint32_t) MIN(thread->stack_end - sp, (uint64_t) STACK_COPY_MAX);
+        if (stack.stack_bytes == STACK_COPY_MAX)
+                stack.flags |= SAMPLE_STACK_CUT;
+        memcpy(stack.regs, thread->regs, sizeof(stack.regs));
+        if (l->options.feed && feed_blocked(l->options.feed, &stack, thread))
+                row->flags &= ~(uint32_t) REC_SAMPLE_NO_STACK;
+}
+
+void ledger_add_blocked(struct ledger *l, const struct blocked_thread *thread) {
+        uint32_t index;
+        struct process *process = living(l, thread->tgid, &index);
+        struct rec_sample row = {
+                .time_ns = l->end_ns,
+                .blocked_ns = l->end_ns - thread->since_ns,
+                .tid = thread->tid,
+                .comm = text_pool_add(l->texts, thread->comm, sizeof(thread->comm)),
+                .kind = thread->flags & WAIT_FAULT ? REC_SAMPLE_FAULT : REC_SAMPLE_WAIT,
+                .flags = REC_SAMPLE_OPEN | REC_SAMPLE_NO_STACK | wait_flags_of(thread->flags),
+                .syscall = thread->syscall,
+                .stack = REC_NONE,
+                .kernel_stack = REC_NONE,
+        };
+
+        if (!process || thread->since_ns >= l->end_ns)
+                return;
+        row.process = index;
+        row.weight_ns = thread->unpaid_ns + row.blocked_ns;
+        send_blocked(l, process, &row, thread);
         if (!add_row(&l->samples, &row, sizeof(row), SAMPLES_MAX))
                 ledger_count_lost(l, LOSS_WAIT, 1);
 }
@@ -524,7 +612,8 @@ static void on_path(struct ledger *l, const struct event_path *event) {
 }
 
 void ledger_event(struct ledger *l, const struct event_head *head, size_t bytes, const struct pins *pins) {
-        if (head->time_ns < l->options.begin_ns || head->time_ns > l->end_ns)
+        /* A wait is told when it is over; what of it lies before the end counts. */
+        if (head->time_ns < l->options.begin_ns || (head->time_ns > l->end_ns && head->type != EVENT_WAIT))
                 return;
         switch (head->type) {
         case EVENT_CGROUP: add_milestone(l, REC_MILESTONE_CGROUP, head->time_ns, REC_NONE, 0); break;
@@ -533,7 +622,7 @@ void ledger_event(struct ledger *l, const struct event_head *head, size_t bytes,
         case EVENT_EXEC: on_exec(l, (const struct event_exec *) head, bytes, pins); break;
         case EVENT_EXIT: on_end(l, (const struct event_exit *) head); break;
         case EVENT_SAMPLE: on_sample(l, (const struct event_sample *) head, bytes); break;
-        case EVENT_WAIT: on_wait(l, (const struct event_wait *) head); break;
+        case EVENT_WAIT: on_wait(l, (const struct event_sample *) head, bytes); break;
         case EVENT_PATH: on_path(l, (const struct event_path *) head); break;
         }
 }
@@ -669,8 +758,23 @@ static int write_modules(struct ledger *l, struct recording_writer *w) {
         for (struct type *row = (struct type *) (rows)->data;                                               \
              row && (const char *) row < (rows)->data + (rows)->size; row++)
 
+/* Rows stay, since others know their numbers, but what lies behind the end weighs nothing. */
+static void clip_sample(struct rec_sample *sample, uint64_t end_ns) {
+        uint64_t beyond = sample->time_ns > end_ns ? sample->time_ns - end_ns : 0;
+
+        if (beyond == 0)
+                return;
+        sample->time_ns = end_ns;
+        sample->weight_ns =
+                sample->blocked_ns > beyond && sample->weight_ns > beyond ? sample->weight_ns - beyond : 0;
+        sample->blocked_ns = sample->blocked_ns > beyond ? sample->blocked_ns - beyond : 0;
+        sample->flags |=
+                sample->kind == REC_SAMPLE_WAIT || sample->kind == REC_SAMPLE_FAULT ? REC_SAMPLE_OPEN : 0;
+}
+
 static void translate_rows(struct ledger *l, const uint32_t *texts) {
         EACH_ROW(rec_sample, sample, &l->samples) {
+                clip_sample(sample, l->end_ns);
                 sample->comm = texts[sample->comm];
                 sample->waker_comm = texts[sample->waker_comm];
         }

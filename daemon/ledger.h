@@ -53,6 +53,8 @@ void ledger_end(struct ledger *l, uint64_t end_ns);
 /* What was counted in the kernel. Waits of the same thread and call are summed. */
 void ledger_add_call(struct ledger *l, const struct call_key *key, const struct call_value *value);
 void ledger_add_wait(struct ledger *l, const struct wait_key *key, const struct wait_value *value);
+/* After ledger_end(): a thread that was blocked then. */
+void ledger_add_blocked(struct ledger *l, const struct blocked_thread *thread);
 void ledger_add_dir(struct ledger *l, const struct dir_key *key, uint64_t count);
 
 void ledger_set_slot(struct ledger *l, uint32_t pid, enum rec_slot slot);

@@ -191,6 +191,8 @@ uint32_t mappings_pin_exe(struct mappings *m, uint32_t pid) {
 enum rec_module_kind mappings_kind_of_path(const char *path) {
         if (streq(path, "[vdso]"))
                 return REC_MODULE_VDSO;
+        if (streq(path, MAPPINGS_KERNEL))
+                return REC_MODULE_KERNEL;
         /* Code without a file: //anon, [heap], memfds that run-times map code from, and shared anonymous memory. */
         if (path[0] == '\0' || path[0] == '[' || startswith(path, "//") || startswith(path, "/memfd:") ||
             startswith(path, "/dev/zero") || startswith(path, "/SYSV") || path[0] != '/')
@@ -210,7 +212,7 @@ static size_t module_identity(char *buffer, size_t size, const struct module_key
                 memcpy(buffer + n, &key->owner->space, sizeof(key->owner->space));
                 return n + sizeof(key->owner->space);
         }
-        if (kind == REC_MODULE_ANONYMOUS || kind == REC_MODULE_VDSO)
+        if (kind == REC_MODULE_ANONYMOUS || kind == REC_MODULE_VDSO || kind == REC_MODULE_KERNEL)
                 return n;
         if (key->build_id_bytes > 0) {
                 memcpy(buffer + n, key->build_id, key->build_id_bytes);
@@ -457,6 +459,8 @@ static int open_vdso(int proc_fd) {
 static int open_module(const struct place *place, int proc_fd) {
         if (place->info.kind == REC_MODULE_VDSO)
                 return open_vdso(proc_fd);
+        if (place->info.kind == REC_MODULE_KERNEL)
+                return openat(proc_fd, "kallsyms", O_RDONLY | O_CLOEXEC);
         if (place->file_fd >= 0)
                 return reopen(place->file_fd);
         if (place->info.kind != REC_MODULE_FILE)

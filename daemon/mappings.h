@@ -86,5 +86,8 @@ int mappings_open_beside(struct mappings *m, uint32_t module, const char *path);
 int mappings_open(struct mappings *m, uint32_t module, enum worker_role role, uint32_t attempt,
                   const char *name, int *ret_fd, char path[static WORKER_PATH_MAX]);
 
+/* The path that stands for the kernel itself, whose "file" is /proc/kallsyms; no mapping of a process is called
+ * so. */
+#define MAPPINGS_KERNEL "[kernel]"
 /* What kind of module a mapped path is. */
 enum rec_module_kind mappings_kind_of_path(const char *path);

@@ -31,6 +31,7 @@ enum {
         CGROUP_WALK_MAX = CGROUPS_MAX,
         FEATURES = 4,
         FREQUENCY_AT_LOAD = 99,
+        BLOCKED_AT_ONCE = 64, /* threads in one read of the iterator */
 };
 
 /* The hooks, in the order in which they are attached: who is a member first, then what members do. */
@@ -42,6 +43,7 @@ enum hook {
         HOOK_WAKING,
         HOOK_WAKEUP_NEW,
         HOOK_SYS_EXIT,
+        HOOK_SIGNAL,
         HOOK_ATTACH,
         HOOK_MKDIR,
         HOOK_MAX,
@@ -49,6 +51,7 @@ enum hook {
 
 struct cpu {
         int clock_fd; /* owned: the sampling event, -EBADF on an offline CPU */
+        int fault_fd; /* owned: each major fault, likewise */
         struct perf_ring *mappings; /* owned, NULL on an offline CPU */
 };
 
@@ -178,10 +181,11 @@ static int load_programs(struct probe *p) {
         p->programs = startprof__open();
         if (!p->programs)
                 return -errno;
+        p->programs->rodata->cpu_count = p->n_cpus;
         p->programs->rodata->use_fallbacks = secure_getenv("STARTPROF_TEST_FALLBACKS") ? 1 : 0;
         r = bpf_map__set_max_entries(p->programs->maps.events, ring_bytes(p->n_cpus));
         if (r >= 0)
-                r = bpf_map__set_max_entries(p->programs->maps.sample_slots, p->n_cpus);
+                r = bpf_map__set_max_entries(p->programs->maps.stack_slots, 2 * p->n_cpus);
         if (r >= 0)
                 r = bpf_map__set_max_entries(p->programs->maps.cpu_states, p->n_cpus);
         if (r >= 0)
@@ -193,31 +197,37 @@ static int load_programs(struct probe *p) {
 
 /* ---- perf events ---- */
 
-static int open_clock(unsigned cpu, uint32_t frequency_hz) {
+/* A software event of one CPU that runs a program at every period-th time, once it is enabled. */
+static int open_event(unsigned cpu, uint64_t config, uint64_t period, const struct bpf_program *program) {
         struct perf_event_attr attr = {
                 .type = PERF_TYPE_SOFTWARE,
                 .size = sizeof(attr),
-                .config = PERF_COUNT_SW_CPU_CLOCK,
-                .sample_period = NSEC_PER_SEC / frequency_hz,
+                .config = config,
+                .sample_period = period,
                 .disabled = 1,
                 .exclude_idle = 1,
         };
-        long fd = syscall(SYS_perf_event_open, &attr, -1, (int) cpu, -1, PERF_FLAG_FD_CLOEXEC);
+        _cleanup_close_ int fd =
+                (int) syscall(SYS_perf_event_open, &attr, -1, (int) cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
-        return fd < 0 ? -errno : (int) fd;
+        if (fd < 0 || ioctl(fd, PERF_EVENT_IOC_SET_BPF, bpf_program__fd(program)) < 0)
+                return -errno;
+        return TAKE_FD(fd);
 }
 
 static int open_cpu(struct probe *p, unsigned number) {
         struct cpu *cpu = &p->cpus[number];
         int r;
 
-        cpu->clock_fd = open_clock(number, FREQUENCY_AT_LOAD);
+        cpu->clock_fd = open_event(number, PERF_COUNT_SW_CPU_CLOCK, NSEC_PER_SEC / FREQUENCY_AT_LOAD,
+                                   p->programs->progs.tick);
         if (cpu->clock_fd == -ENODEV)
                 return 0;
         if (cpu->clock_fd < 0)
                 return cpu->clock_fd;
-        if (ioctl(cpu->clock_fd, PERF_EVENT_IOC_SET_BPF, bpf_program__fd(p->programs->progs.tick)) < 0)
-                return -errno;
+        cpu->fault_fd = open_event(number, PERF_COUNT_SW_PAGE_FAULTS_MAJ, 1, p->programs->progs.major_fault);
+        if (cpu->fault_fd < 0)
+                return cpu->fault_fd;
 
         r = perf_ring_new(number, p->build_id, &cpu->mappings);
         if (r == -EINVAL && p->build_id) {
@@ -237,7 +247,7 @@ static int open_events(struct probe *p, const char **ret_reason) {
         if (!p->cpus)
                 return -ENOMEM;
         for (unsigned i = 0; i < p->n_cpus; i++)
-                p->cpus[i].clock_fd = -EBADF;
+                p->cpus[i].clock_fd = p->cpus[i].fault_fd = -EBADF;
 
         p->build_id = true;
         for (unsigned i = 0; i < p->n_cpus; i++) {
@@ -284,7 +294,7 @@ static const size_t event_bytes[EVENT_TYPE_MAX] = {
         [EVENT_CGROUP] = sizeof(struct event_cgroup), [EVENT_JOIN] = sizeof(struct event_join),
         [EVENT_FORK] = sizeof(struct event_fork),     [EVENT_EXEC] = sizeof(struct event_exec),
         [EVENT_EXIT] = sizeof(struct event_exit),     [EVENT_SAMPLE] = sizeof(struct event_sample),
-        [EVENT_WAIT] = sizeof(struct event_wait),     [EVENT_PATH] = sizeof(struct event_path),
+        [EVENT_WAIT] = sizeof(struct event_sample),   [EVENT_PATH] = sizeof(struct event_path),
 };
 
 static int on_record(void *userdata, void *data, size_t bytes) {
@@ -387,6 +397,7 @@ static void detach(struct probe *p) {
                 if (!p->cpus[i].mappings)
                         continue;
                 ioctl(p->cpus[i].clock_fd, PERF_EVENT_IOC_DISABLE, 0);
+                ioctl(p->cpus[i].fault_fd, PERF_EVENT_IOC_DISABLE, 0);
                 perf_ring_enable(p->cpus[i].mappings, false);
         }
         for (int i = HOOK_MAX - 1; i >= 0; i--) {
@@ -407,6 +418,7 @@ struct probe *probe_free(struct probe *p) {
         for (unsigned i = 0; p->cpus && i < p->n_cpus; i++) {
                 perf_ring_free(p->cpus[i].mappings);
                 fd_close(p->cpus[i].clock_fd);
+                fd_close(p->cpus[i].fault_fd);
         }
         free(p->cpus);
         startprof__destroy(p->programs);
@@ -439,6 +451,7 @@ static struct bpf_program *hook_program(struct probe *p, enum hook hook) {
         case HOOK_WAKING: return p->programs->progs.sched_waking;
         case HOOK_WAKEUP_NEW: return p->programs->progs.sched_wakeup_new;
         case HOOK_SYS_EXIT: return p->programs->progs.sys_exit;
+        case HOOK_SIGNAL: return p->programs->progs.signal_deliver;
         case HOOK_ATTACH: return p->programs->progs.cgroup_attach_task;
         case HOOK_MKDIR: return p->programs->progs.cgroup_mkdir;
         case HOOK_MAX: break;
@@ -457,7 +470,8 @@ static int attach_events(struct probe *p, uint32_t frequency_hz) {
                 if (r < 0)
                         return r;
                 if (ioctl(p->cpus[i].clock_fd, PERF_EVENT_IOC_PERIOD, &period) < 0 ||
-                    ioctl(p->cpus[i].clock_fd, PERF_EVENT_IOC_ENABLE, 0) < 0)
+                    ioctl(p->cpus[i].clock_fd, PERF_EVENT_IOC_ENABLE, 0) < 0 ||
+                    ioctl(p->cpus[i].fault_fd, PERF_EVENT_IOC_ENABLE, 0) < 0)
                         return -errno;
         }
         p->frequency_hz = frequency_hz;
@@ -771,4 +785,34 @@ int probe_read_dirs(struct probe *p, uint32_t session, probe_dir_fn f, void *use
 
         each_entry(p->programs->maps.dirs, read_dir, &count, &reading);
         return 0;
+}
+
+/* ---- threads that are still blocked ---- */
+
+static int open_iterator(struct probe *p) {
+        struct bpf_link *link = bpf_program__attach_iter(p->programs->progs.blocked_threads, NULL);
+        int fd;
+
+        if (!link)
+                return -errno;
+        fd = bpf_iter_create(bpf_link__fd(link));
+        if (fd < 0)
+                fd = -errno;
+        bpf_link__destroy(link);
+        return fd;
+}
+
+int probe_read_blocked(struct probe *p, uint32_t session, probe_blocked_fn f, void *userdata) {
+        struct blocked_thread threads[BLOCKED_AT_ONCE];
+        _cleanup_close_ int fd = open_iterator(p);
+        ssize_t n;
+
+        if (fd < 0)
+                return fd;
+        /* The kernel hands over whole records only: it keeps what one task wrote together. */
+        while ((n = read(fd, threads, sizeof(threads))) > 0)
+                for (size_t i = 0; i < (size_t) n / sizeof(threads[0]); i++)
+                        if (threads[i].session == session)
+                                f(userdata, &threads[i]);
+        return n < 0 ? -errno : 0;
 }

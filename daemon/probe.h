@@ -82,7 +82,11 @@ typedef void (*probe_call_fn)(void *userdata, const struct call_key *key, const 
 typedef void (*probe_wait_fn)(void *userdata, const struct wait_key *key, const struct wait_value *value);
 typedef void (*probe_dir_fn)(void *userdata, const struct dir_key *key, uint64_t count);
 
+typedef void (*probe_blocked_fn)(void *userdata, const struct blocked_thread *thread);
+
 int probe_read_calls(struct probe *p, uint32_t session, probe_call_fn f, void *userdata);
 /* Open intervals of living threads are counted up to end_ns. */
 int probe_read_waits(struct probe *p, uint32_t session, uint64_t end_ns, probe_wait_fn f, void *userdata);
 int probe_read_dirs(struct probe *p, uint32_t session, probe_dir_fn f, void *userdata);
+/* Members that are blocked at this moment; only before probe_disarm(). Errors of bpf(2) and read(2). */
+int probe_read_blocked(struct probe *p, uint32_t session, probe_blocked_fn f, void *userdata);

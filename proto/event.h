@@ -26,6 +26,7 @@ enum {
         EVENT_PATH_MAX = 256, /* of a path or socket address that is kept; longer ones are cut */
         STACK_COPY_MAX = 64 * 1024, /* clang's live stack is 50 KB at most (measured) */
         STACK_PAGE = 4096,
+        KERNEL_FRAMES_MAX = 16, /* of a kernel stack that are kept, innermost first */
         PROGRAM_MAX = 256, /* (executable, command slot) pairs counted apart in one session */
         SYSCALL_NR_MAX = 512,
         SYSCALL_IA32 = 0x400, /* set in a call number of the ia32 table */
@@ -41,7 +42,7 @@ enum event_type {
         EVENT_EXEC,
         EVENT_EXIT, /* the last thread of a member ended */
         EVENT_SAMPLE, /* a member was on a CPU; the user stack follows */
-        EVENT_WAIT, /* a member's accumulated blocked time crossed the period */
+        EVENT_WAIT, /* a member's accumulated blocked time crossed the period; the user stack follows */
         EVENT_PATH, /* a call with its path or address, see enum path_kind */
         EVENT_TYPE_MAX,
 };
@@ -122,31 +123,39 @@ enum {
         REG_COUNT
 };
 
-struct event_sample {
-        struct event_head head;
-        __u32 flags; /* enum sample_flags */
-        __u32 cpu;
-        __u32 syscall; /* number, | SYSCALL_IA32, or SYSCALL_NONE */
-        __u32 stack_bytes; /* copied from regs[DWARF_RSP] upwards, behind this struct */
-        __u64 regs[REG_COUNT];
-        char comm[EVENT_COMM_MAX]; /* of the thread */
-        /* __u8 stack[stack_bytes] */
-};
-
 enum wait_flags {
         WAIT_IO = 1 << 0, /* in_iowait: the disk */
         WAIT_FAULT = 1 << 1, /* in a page fault */
+        WAIT_EXEC = 1 << 2, /* the image that waited is gone: no stack */
+        WAIT_OPEN = 1 << 3, /* it had not ended when the capture did */
 };
 
+/* What only a wait has; zero in EVENT_SAMPLE. */
 struct event_wait {
-        struct event_head head; /* time_ns: when the thread ran again */
         __u64 blocked_ns; /* of the wait that crossed the period */
         __u64 runnable_ns; /* then, from wakeup to running */
         __u64 weight_ns; /* blocked time that this record stands for */
-        __u32 syscall; /* number, SYSCALL_FAULT or SYSCALL_NONE */
         __u32 flags; /* enum wait_flags */
         __u32 waker_tgid, waker_tid; /* 0: an interrupt, or outside the daemon's namespace */
+        __u32 reserved;
         char waker_comm[EVENT_COMM_MAX];
+};
+
+/* EVENT_SAMPLE, and EVENT_WAIT: there time_ns says when the thread ran again. */
+struct event_sample {
+        struct event_head head;
+        __u32 flags; /* enum sample_flags; 0 registers and stack: SAMPLE_NO_REGS */
+        __u32 cpu;
+        __u32 syscall; /* number, | SYSCALL_IA32, SYSCALL_NONE, or of a wait SYSCALL_FAULT */
+        __u32 stack_bytes; /* copied from regs[DWARF_RSP] upwards, behind this struct */
+        __u64 second_address; /* a thread on its alternate signal stack: the stack that was interrupted */
+        __u32 second_bytes; /* copied from there, behind the first ones */
+        __u32 kernel_frames; /* in `kernel` */
+        __u64 regs[REG_COUNT];
+        char comm[EVENT_COMM_MAX]; /* of the thread */
+        struct event_wait wait;
+        __u64 kernel[KERNEL_FRAMES_MAX]; /* where it was in the kernel: addresses, innermost first */
+        /* __u8 stack[stack_bytes + second_bytes] */
 };
 
 enum path_kind {
@@ -172,6 +181,20 @@ struct event_path {
         __u32 path_size; /* bytes in `path`; text has its NUL unless it was cut */
         __u64 argument; /* descriptor, or watch mask */
         char path[EVENT_PATH_MAX];
+};
+
+/* A thread that is blocked at the end of a capture; read from the iterator over tasks. */
+struct blocked_thread {
+        __u32 session;
+        __u32 tgid, tid; /* in the daemon's pid namespace */
+        __u32 syscall;
+        __u32 flags; /* enum wait_flags */
+        __u32 sample_flags; /* enum sample_flags */
+        __u64 since_ns, unpaid_ns; /* blocked since; and blocked time before that no record stands for */
+        __u64 switches; /* of the task so far: it has not run as long as they stay */
+        __u64 stack_end; /* above regs[DWARF_RSP], or 0: unknown */
+        __u64 regs[REG_COUNT];
+        char comm[EVENT_COMM_MAX];
 };
 
 /* ---- maps ---- */
@@ -236,7 +259,7 @@ enum loss_kind {
 struct session_stat {
         __u64 cgroup_id; /* 0: not made yet */
         __u64 cgroup_time_ns;
-        __u64 samples;
+        __u64 samples, waits; /* records made, those that were lost included */
         __u64 last_on_cpu_ns; /* when a member last left a CPU */
         __s64 on_cpu; /* members running now */
         __s64 in_io; /* members blocked in I/O now */
@@ -252,8 +275,9 @@ _Static_assert(sizeof(struct event_join) == 56, "layout");
 _Static_assert(sizeof(struct event_fork) == 40, "layout");
 _Static_assert(sizeof(struct event_exec) == 328, "layout");
 _Static_assert(sizeof(struct event_exit) == 40, "layout");
-_Static_assert(sizeof(struct event_sample) == 200, "layout");
-_Static_assert(sizeof(struct event_wait) == 88, "layout");
+_Static_assert(sizeof(struct event_wait) == 56, "layout");
+_Static_assert(sizeof(struct event_sample) == 400, "layout");
+_Static_assert(sizeof(struct blocked_thread) == 208, "layout");
 _Static_assert(sizeof(struct event_path) == 312, "layout");
 _Static_assert(sizeof(struct target) == 272, "layout");
 _Static_assert(sizeof(struct call_key) == 8, "layout");

@@ -298,12 +298,15 @@ static int join_stacks(struct opened *o) {
         struct rec_sample *samples = o->rows[REC_SAMPLES].data;
 
         for (size_t i = 0; i < o->rows[REC_SAMPLES].count; i++)
-                samples[i].stack = REC_NONE;
+                samples[i].stack = samples[i].kernel_stack = REC_NONE;
         for (size_t i = 0; i < o->rows[REC_SAMPLE_STACKS].count; i++) {
                 if (joins[i].sample >= o->rows[REC_SAMPLES].count ||
-                    joins[i].stack >= o->rows[REC_STACKS].count)
+                    joins[i].stack >= o->rows[REC_STACKS].count ||
+                    joins[i].kernel > o->rows[REC_STACKS].count)
                         return -EBADMSG;
                 samples[joins[i].sample].stack = joins[i].stack;
+                if (joins[i].kernel > 0)
+                        samples[joins[i].sample].kernel_stack = joins[i].kernel - 1;
         }
         return 0;
 }

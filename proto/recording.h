@@ -200,6 +200,8 @@ enum rec_sample_flags {
         REC_SAMPLE_CUT = 1 << 2, /* the stack copy ended at the cap */
         REC_SAMPLE_NO_STACK = 1 << 3, /* none was taken; see stack reasons otherwise */
         REC_SAMPLE_IN_FAULT = 1 << 4, /* CPU_KERNEL: for a fault or interrupt, not a call */
+        REC_SAMPLE_EXEC = 1 << 5, /* wait: an exec replaced the image that waited; no stack */
+        REC_SAMPLE_OPEN = 1 << 6, /* wait: had not ended when the capture did */
 };
 
 #define REC_CALL_NONE   0xffffu /* not in a call */
@@ -208,7 +210,7 @@ enum rec_sample_flags {
 #define REC_CALL_IA32   0x400u /* bit: number of the ia32 table */
 
 struct rec_sample {
-        uint64_t time_ns; /* CPU: when; wait: when it ended */
+        uint64_t time_ns; /* CPU: when; wait: when it was over and the thread woken */
         uint64_t weight_ns; /* time that it stands for */
         uint64_t blocked_ns; /* wait: of this one wait; else 0 */
         uint32_t process; /* index */
@@ -221,6 +223,8 @@ struct rec_sample {
         uint32_t waker_pid; /* wait: who ended it; 0: an interrupt or unseen */
         uint32_t waker_comm; /* text */
         uint32_t stack; /* REC_NONE in the file: SAMPLE_STACKS says; joined when opened */
+        uint32_t kernel_stack; /* likewise: where it was in the kernel */
+        uint32_t reserved;
 };
 
 struct rec_call {
@@ -304,6 +308,7 @@ enum rec_frame_how { /* how the frame was found; innermost: REGS */
                      REC_HOW_FRAME_POINTER,
                      REC_HOW_LEAF /* return address at SP */,
                      REC_HOW_SIGNAL /* interrupted by a signal: exact pc */,
+                     REC_HOW_KERNEL /* by the kernel, of its own stack */,
                      REC_HOW_MAX,
 };
 
@@ -333,6 +338,7 @@ struct rec_stack { /* equal stacks are one row */
 
 struct rec_sample_stack {
         uint32_t sample, stack;
+        uint32_t kernel; /* index of the kernel stack + 1; 0: none */
 };
 
 enum rec_source { /* where a name comes from; recording_source_str() */

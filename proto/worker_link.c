@@ -472,23 +472,18 @@ int worker_link_space(struct worker_link *link, uint32_t space, uint32_t from, u
         return send_message(link, &part, 1, -EBADF, deadline_ns);
 }
 
-int worker_link_stack(struct worker_link *link, uint32_t sample, uint32_t space, uint32_t flags,
-                      const uint64_t regs[static REG_COUNT], const void *stack, size_t stack_bytes,
+int worker_link_stack(struct worker_link *link, const struct worker_stack *m, const void *stack,
                       uint64_t deadline_ns) {
-        struct worker_stack m = {
-                .head = { .type = WORKER_STACK },
-                .sample = sample,
-                .space = space,
-                .flags = flags,
-                .stack_bytes = (uint32_t) MIN(stack_bytes, (size_t) STACK_COPY_MAX),
-        };
+        size_t bytes = (size_t) m->stack_bytes + m->second_bytes;
+        struct worker_stack message = *m;
         struct iovec parts[] = {
-                { .iov_base = &m, .iov_len = sizeof(m) },
-                { .iov_base = (void *) stack, .iov_len = m.stack_bytes },
+                { .iov_base = &message, .iov_len = sizeof(message) },
+                { .iov_base = (void *) stack, .iov_len = bytes },
         };
 
-        memcpy(m.regs, regs, sizeof(m.regs));
-        m.head.bytes = (uint32_t) sizeof(m) + m.stack_bytes;
+        if (bytes > STACK_COPY_MAX)
+                return -EINVAL;
+        message.head = (struct worker_head){ WORKER_STACK, (uint32_t) (sizeof(message) + bytes) };
         return send_message(link, parts, ARRAY_SIZE(parts), -EBADF, deadline_ns);
 }
 

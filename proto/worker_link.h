@@ -48,8 +48,8 @@ int worker_link_map(struct worker_link *link, uint32_t space, uint32_t module, u
                     uint64_t file_offset, uint64_t deadline_ns);
 int worker_link_space(struct worker_link *link, uint32_t space, uint32_t from /* REC_NONE: empty */,
                       uint64_t deadline_ns);
-int worker_link_stack(struct worker_link *link, uint32_t sample, uint32_t space, uint32_t flags,
-                      const uint64_t regs[static REG_COUNT], const void *stack, size_t stack_bytes,
+/* m: all but the head; its stack_bytes + second_bytes, at most STACK_COPY_MAX, are at `stack`. */
+int worker_link_stack(struct worker_link *link, const struct worker_stack *m, const void *stack,
                       uint64_t deadline_ns);
 
 /* Asking. *ret is malloc()ed: a layer for recording_writer_layer(), or JSON text with a NUL behind it.

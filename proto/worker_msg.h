@@ -81,7 +81,12 @@ struct worker_stack {
         uint32_t space;
         uint32_t flags; /* enum sample_flags */
         uint32_t stack_bytes; /* follow; copied from regs[DWARF_RSP] */
+        uint32_t second_bytes; /* follow those; copied from second_address: what a handler interrupted */
+        uint32_t kernel_module; /* the parent's index of the kernel, when there are kernel frames */
+        uint32_t kernel_frames; /* in `kernel` */
+        uint64_t second_address;
         uint64_t regs[REG_COUNT];
+        uint64_t kernel[KERNEL_FRAMES_MAX]; /* innermost first */
 };
 
 struct worker_finish {

@@ -112,20 +112,34 @@ static bool find_mapping(void *userdata, uint64_t address, struct unwind_mapping
         return true;
 }
 
+static bool is_sound(const struct requests *r, const struct worker_stack *m) {
+        size_t bytes = m->head.bytes - sizeof(*m);
+
+        return m->stack_bytes <= bytes && m->second_bytes == bytes - m->stack_bytes &&
+               m->kernel_frames <= KERNEL_FRAMES_MAX &&
+               (m->kernel_frames == 0 || m->kernel_module < modules_count(r->modules));
+}
+
 static int on_stack(struct requests *r, const struct worker_stack *m) {
+        const uint8_t *bytes = (const uint8_t *) (m + 1);
         struct view view = { .requests = r, .space = m->space };
         struct unwind_stack stack = { .flags = m->flags,
-                                      .bytes = (const uint8_t *) (m + 1),
-                                      .size = m->stack_bytes };
-        size_t count = 0;
-        uint32_t end;
+                                      .bytes = bytes,
+                                      .size = m->stack_bytes,
+                                      .second_address = m->second_address,
+                                      .second = bytes + m->stack_bytes,
+                                      .second_size = m->second_bytes };
+        struct stacks_sample sample = { .frames = r->frames,
+                                        .kernel = m->kernel,
+                                        .kernel_count = m->kernel_frames,
+                                        .kernel_module = m->kernel_module };
 
-        if (m->stack_bytes != m->head.bytes - sizeof(*m))
+        if (!is_sound(r, m))
                 return -EBADMSG;
         memcpy(stack.regs, m->regs, sizeof(stack.regs));
-        end = unwind(&stack, find_mapping, &view, r->frames, ARRAY_SIZE(r->frames), &count);
+        sample.end = unwind(&stack, find_mapping, &view, r->frames, ARRAY_SIZE(r->frames), &sample.count);
         explicit_bzero(&stack, sizeof(stack));
-        return stacks_add(r->stacks, m->sample, r->frames, count, end);
+        return stacks_add(r->stacks, m->sample, &sample);
 }
 
 /* ---- what is asked ---- */

@@ -19,6 +19,8 @@ struct stack_key {
         uint32_t frames[UNWIND_DEPTH_MAX];
 };
 
+_Static_assert((int) KERNEL_FRAMES_MAX <= (int) UNWIND_DEPTH_MAX, "a kernel stack fits into a key");
+
 struct stacks *stacks_new(void) {
         _cleanup_(stacks_freep) struct stacks *s = calloc(1, sizeof(*s));
 
@@ -89,9 +91,8 @@ static int error_of(const struct stacks *s) {
         return r;
 }
 
-int stacks_add(struct stacks *s, uint32_t sample, const struct unwind_frame *frames, size_t count,
-               uint32_t end) {
-        struct rec_sample_stack row = { .sample = sample };
+static int intern(struct stacks *s, const struct unwind_frame *frames, size_t count, uint32_t end,
+                  uint32_t *ret) {
         struct stack_key key = { .end = end };
         int r;
 
@@ -100,9 +101,28 @@ int stacks_add(struct stacks *s, uint32_t sample, const struct unwind_frame *fra
                 if (r < 0)
                         return r;
         }
-        r = intern_stack(s, &key, count, &row.stack);
+        return intern_stack(s, &key, count, ret);
+}
+
+int stacks_add(struct stacks *s, uint32_t sample, const struct stacks_sample *stack) {
+        struct rec_sample_stack row = { .sample = sample };
+        struct unwind_frame kernel[KERNEL_FRAMES_MAX];
+        uint32_t number;
+        int r;
+
+        r = intern(s, stack->frames, stack->count, stack->end, &row.stack);
         if (r < 0)
                 return r;
+        for (size_t i = 0; i < stack->kernel_count; i++)
+                kernel[i] = (struct unwind_frame){ .offset = stack->kernel[i],
+                                                   .module = stack->kernel_module,
+                                                   .how = REC_HOW_KERNEL };
+        if (stack->kernel_count > 0) {
+                r = intern(s, kernel, stack->kernel_count, REC_STACK_COMPLETE, &number);
+                if (r < 0)
+                        return r;
+                row.kernel = number + 1;
+        }
 
         buf_append(&s->sample_stacks, &row, sizeof(row));
         return error_of(s);

@@ -15,9 +15,18 @@ struct stacks *stacks_new(void); /* NULL: no memory */
 struct stacks *stacks_free(struct stacks *s);
 DEFINE_CLEANUP(struct stacks *, stacks_free);
 
-/* The stack of a sample, innermost frame first; end: enum rec_stack_end. -ENOMEM, -EFBIG. */
-int stacks_add(struct stacks *s, uint32_t sample, const struct unwind_frame *frames, size_t count,
-               uint32_t end);
+/* All of it borrowed; frames innermost first. */
+struct stacks_sample {
+        const struct unwind_frame *frames;
+        size_t count; /* ≤ UNWIND_DEPTH_MAX */
+        uint32_t end; /* enum rec_stack_end */
+        const uint64_t *kernel; /* addresses */
+        size_t kernel_count; /* ≤ KERNEL_FRAMES_MAX */
+        uint32_t kernel_module;
+};
+
+/* -ENOMEM, -EFBIG. */
+int stacks_add(struct stacks *s, uint32_t sample, const struct stacks_sample *stack);
 
 uint32_t stacks_frames(const struct stacks *s, const struct rec_frame **ret);
 /* Adds the sections FRAMES, STACKS, STACK_FRAMES, SAMPLE_STACKS. */

@@ -162,10 +162,24 @@ int actions_run(const char *action, unsigned long number) {
                 const char *name;
                 int (*run)(unsigned long number);
         } actions[] = {
-                { "burn", burn },        { "close", close_many },         { "miss", miss_files },
-                { "sleep", sleep_once }, { "fork", fork_many },           { "spawn", spawn_many },
-                { "watch", watch_many }, { "listen", listen_and_notify }, { "move-out", move_out },
-                { "exit", exit_with },   { "threads", burn_in_threads },
+                { "burn", burn },
+                { "close", close_many },
+                { "miss", miss_files },
+                { "sleep", sleep_once },
+                { "fork", fork_many },
+                { "spawn", spawn_many },
+                { "watch", watch_many },
+                { "listen", listen_and_notify },
+                { "move-out", move_out },
+                { "exit", exit_with },
+                { "threads", burn_in_threads },
+                { "wait", wait_everywhere },
+                { "fault", fault_many },
+                { "pause", pause_for_ever },
+                { "exec", exec_leased },
+                { "ping-pong", ping_pong },
+                { "alternate", handle_on_alternate_stack },
+                { "marks", wait_with_marks },
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(actions); i++)

@@ -27,12 +27,10 @@
 #include "daemon/collect.h"
 #include "proto/recording.h"
 #include "tests/bpf/actions.h"
+#include "tests/bpf/harness.h"
 
 enum {
-        FREQUENCY = 99,
         WRITE_TIMEOUT_SEC = 20,
-        PATH_BYTES = 512,
-        POLLS_MAX = 10000, /* of a millisecond */
 };
 
 static const char *mount_point; /* of the v2 hierarchy */
@@ -43,7 +41,7 @@ static char slice[PATH_BYTES / 2]; /* directory of this run, below the mount poi
 
 static char failure[1024];
 
-__attribute__((format(printf, 2, 3))) static bool expect(bool holds, const char *format, ...) {
+bool expect(bool holds, const char *format, ...) {
         va_list arguments;
 
         if (holds || failure[0])
@@ -56,44 +54,43 @@ __attribute__((format(printf, 2, 3))) static bool expect(bool holds, const char 
 
 /* ---- units ---- */
 
-struct unit {
-        char path[TARGET_PATH_MAX]; /* as systemd would say: below the mount point */
-        char dir[PATH_BYTES];
-        struct capture *capture;
-        struct recording *recording;
-        struct rec_start start;
-};
-
-static uint64_t now_ns(void) {
+uint64_t now_ns(void) {
         struct timespec ts;
 
         clock_gettime(CLOCK_MONOTONIC, &ts);
         return (uint64_t) ts.tv_sec * NSEC_PER_SEC + (uint64_t) ts.tv_nsec;
 }
 
-static void name_unit(struct unit *unit, const char *name) {
+void name_unit(struct unit *unit, const char *name) {
         memset(unit, 0, sizeof(*unit));
         snprintf(unit->path, sizeof(unit->path), "%s/%s", slice + strlen(mount_point), name);
         snprintf(unit->dir, sizeof(unit->dir), "%s/%s", slice, name);
 }
 
-static void arm(struct unit *unit) {
-        struct capture_options options = { .cgroup_dir = unit->dir, .frequency_hz = FREQUENCY };
+struct target target_of(const struct unit *unit) {
+        struct target target = {};
         struct stat st;
+
+        target.path_size = (uint32_t) snprintf(target.path, sizeof(target.path), "%s", unit->path) + 1;
+        for (const char *c = unit->path; *c; c++)
+                target.depth += *c == '/';
+        if (stat(mount_point, &st) == 0)
+                target.root_id = st.st_ino;
+        return target;
+}
+
+void arm(struct unit *unit) {
+        struct capture_options options = { .target = target_of(unit),
+                                           .cgroup_dir = unit->dir,
+                                           .frequency_hz = FREQUENCY };
         int r;
 
-        options.target.path_size =
-                (uint32_t) snprintf(options.target.path, sizeof(options.target.path), "%s", unit->path) + 1;
-        for (const char *c = unit->path; *c; c++)
-                options.target.depth += *c == '/';
-        if (stat(mount_point, &st) == 0)
-                options.target.root_id = st.st_ino;
         options.worker_uid = options.worker_gid = 65534;
         r = capture_new(collect, &options, &unit->capture);
         expect(r == 0, "arming %s: %s", unit->path, strerror(-r));
 }
 
-static void make_cgroup(const char *dir) {
+void make_cgroup(const char *dir) {
         expect(mkdir(dir, 0755) == 0, "%s: %s", dir, strerror(errno));
 }
 
@@ -110,7 +107,7 @@ static void join_and_exec(const char *dir, const char *action, const char *numbe
         _exit(125);
 }
 
-static pid_t start(const char *dir, const char *action, const char *number) {
+pid_t start(const char *dir, const char *action, const char *number) {
         pid_t pid = fork();
 
         if (pid == 0)
@@ -136,31 +133,30 @@ static void wait_until_in(const char *dir) {
         expect(file_begins(path, NULL), "nobody came into %s", dir);
 }
 
-/* Until it is in clock_nanosleep(). */
-static void wait_until_asleep(pid_t pid) {
+void wait_until_in_call(pid_t pid, int syscall_nr) {
         char path[64], call[16];
 
         snprintf(path, sizeof(path), "/proc/%d/syscall", (int) pid);
-        snprintf(call, sizeof(call), "%d ", SYS_clock_nanosleep);
+        snprintf(call, sizeof(call), "%d ", syscall_nr);
         for (int i = 0; i < POLLS_MAX && !file_begins(path, call); i++)
                 usleep(1000);
-        expect(file_begins(path, call), "%d does not sleep", (int) pid);
+        expect(file_begins(path, call), "%d is not in call %d", (int) pid, syscall_nr);
 }
 
-static int wait_for(pid_t pid) {
+int wait_for(pid_t pid) {
         int status = -1;
 
         expect(waitpid(pid, &status, 0) == pid, "waitpid: %s", strerror(errno));
         return status;
 }
 
-static void run(const char *dir, const char *action, const char *number) {
+void run(const char *dir, const char *action, const char *number) {
         int status = wait_for(start(dir, action, number));
 
         expect(status == 0, "%s %s: wait status %#x", action, number, (unsigned) status);
 }
 
-static void finish(struct unit *unit) {
+void finish(struct unit *unit) {
         _cleanup_free_ void *data = NULL;
         struct recording_writer *w = recording_writer_new(true);
         const char *problem = NULL;
@@ -183,7 +179,7 @@ static void finish(struct unit *unit) {
         unit->capture = capture_free(unit->capture);
 }
 
-static void done(struct unit *unit) {
+void done(struct unit *unit) {
         unit->capture = capture_free(unit->capture);
         recording_free(unit->recording);
         for (int i = 0; i < 1000 && rmdir(unit->dir) < 0 && errno == EBUSY; i++)
@@ -192,7 +188,7 @@ static void done(struct unit *unit) {
 
 /* ---- questions ---- */
 
-static const struct rec_process *find_process(const struct recording *r, const char *argument) {
+const struct rec_process *find_process(const struct recording *r, const char *argument) {
         for (uint32_t i = 0; r && i < r->n_processes; i++)
                 if (strstr(recording_text(r, r->processes[i].arguments), argument))
                         return &r->processes[i];
@@ -216,7 +212,7 @@ static uint64_t count_calls(const struct recording *r, uint32_t syscall_nr, uint
         return n;
 }
 
-static uint64_t sum_waits(const struct recording *r, uint32_t call) {
+uint64_t sum_waits(const struct recording *r, uint32_t call) {
         uint64_t ns = 0;
 
         for (uint32_t i = 0; r && i < r->n_waits; i++)
@@ -225,7 +221,7 @@ static uint64_t sum_waits(const struct recording *r, uint32_t call) {
         return ns;
 }
 
-static uint32_t count_samples(const struct recording *r, enum rec_sample_kind kind) {
+uint32_t count_samples(const struct recording *r, enum rec_sample_kind kind) {
         uint32_t n = 0;
 
         for (uint32_t i = 0; r && i < r->n_samples; i++)
@@ -240,27 +236,29 @@ static const struct rec_milestone *find_milestone(const struct recording *r, enu
         return NULL;
 }
 
+bool has_frame(const struct recording *r, uint32_t stack, const char *name) {
+        const struct rec_stack *row = stack < r->n_stacks ? &r->stacks[stack] : NULL;
+
+        for (uint32_t k = 0; row && k < row->count; k++) {
+                uint32_t frame = r->stack_frames[row->first + k];
+
+                for (uint32_t j = r->frame_names[frame]; j < r->frame_names[frame + 1]; j++)
+                        if (streq(recording_text(r, r->names[j].name), name))
+                                return true;
+        }
+        return false;
+}
+
 /* Samples whose stack has a frame of that name. */
 static uint32_t count_named(const struct recording *r, const char *name) {
         uint32_t n = 0;
 
-        for (uint32_t i = 0; r && i < r->n_samples; i++) {
-                const struct rec_stack *stack =
-                        r->samples[i].stack < r->n_stacks ? &r->stacks[r->samples[i].stack] : NULL;
-                bool found = false;
-
-                for (uint32_t k = 0; stack && k < stack->count; k++) {
-                        uint32_t frame = r->stack_frames[stack->first + k];
-
-                        for (uint32_t j = r->frame_names[frame]; j < r->frame_names[frame + 1]; j++)
-                                found |= streq(recording_text(r, r->names[j].name), name);
-                }
-                n += found;
-        }
+        for (uint32_t i = 0; r && i < r->n_samples; i++)
+                n += has_frame(r, r->samples[i].stack, name);
         return n;
 }
 
-static void expect_nothing_lost(const struct unit *unit) {
+void expect_nothing_lost(const struct unit *unit) {
         for (int i = 0; i < REC_LOST_MAX; i++)
                 expect(unit->start.lost[i] == 0, "%llu lost of kind %d",
                        (unsigned long long) unit->start.lost[i], i);
@@ -445,7 +443,7 @@ static void open_waits_count_to_the_end(void) {
         arm(&unit);
         make_cgroup(unit.dir);
         pid = start(unit.dir, "sleep", "100000");
-        wait_until_asleep(pid);
+        wait_until_in_call(pid, SYS_clock_nanosleep);
         usleep(150000); /* the time that is measured */
         finish(&unit);
         kill(pid, SIGKILL);
@@ -631,6 +629,14 @@ static const struct {
         { "again", a_second_start_is_a_new_capture },
         { "born-inside", processes_born_inside_are_in },
         { "below", cgroups_below_are_in },
+        { "wait-stacks", waits_have_their_stacks },
+        { "fault-stacks", major_faults_have_their_stacks },
+        { "killed", killed_threads_have_their_stacks },
+        { "still-blocked", threads_blocked_at_the_end_have_their_stacks },
+        { "exec-waits", waits_before_an_exec_say_so },
+        { "switch-storm", a_storm_of_switches_is_bounded },
+        { "own-memory", copies_hold_nothing_of_other_processes },
+        { "alternate-stack", both_stacks_of_a_signal_handler_are_taken },
 };
 
 static int run_cases(const char *only, const char *prefix) {

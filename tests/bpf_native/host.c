@@ -9,6 +9,8 @@
 
 #include <bpf/bpf_helpers.h>
 
+#include "common/macro.h"
+
 enum { ENTRIES_MAX = 4096, KEY_BYTES_MAX = 64 };
 
 struct entry {
@@ -154,6 +156,27 @@ void *bpf_get_current_task_btf(void) {
 
 long bpf_task_pt_regs(void *task) {
         return 0;
+}
+
+static long copy_kernel_stack(void *buffer, __u32 bytes) {
+        __u32 n = 0;
+
+        while (n < ARRAY_SIZE(host.kernel_stack) && host.kernel_stack[n] != 0 && (n + 1) * 8 <= bytes)
+                n++;
+        memcpy(buffer, host.kernel_stack, n * 8);
+        return n * 8;
+}
+
+long bpf_get_stack(void *context, void *buffer, __u32 bytes, __u64 flags) {
+        return copy_kernel_stack(buffer, bytes);
+}
+
+long bpf_get_task_stack(void *task, void *buffer, __u32 bytes, __u64 flags) {
+        return copy_kernel_stack(buffer, bytes);
+}
+
+long bpf_seq_write(void *seq, const void *data, __u32 bytes) {
+        return bpf_ringbuf_output(seq, data, bytes, 0);
 }
 
 long bpf_get_current_comm(void *buffer, __u32 bytes) {

@@ -22,6 +22,7 @@ struct host {
         void *task; /* current */
         uint32_t tgid, tid;
         const char *comm;
+        uint64_t kernel_stack[4]; /* of every task; up to the first 0 */
         uintptr_t hole_begin, hole_end; /* user memory there faults */
         size_t map_limit; /* entries of every hash map; 0: as declared */
         size_t records_limit; /* 0: HOST_RECORDS_MAX; less: the ring is full */

@@ -288,17 +288,18 @@ static void waits_of_a_thread_and_call_are_one_row(void **state) {
 }
 
 static void long_waits_are_samples(void **state) {
-        struct event_wait event = { .head = head(EVENT_WAIT, SHELL, 300),
-                                    .blocked_ns = 15 * MSEC,
-                                    .weight_ns = 20 * MSEC,
-                                    .syscall = 7,
-                                    .flags = WAIT_IO,
-                                    .waker_tgid = 5,
-                                    .waker_comm = "kworker" };
-        struct event_wait fault = { .head = head(EVENT_WAIT, SHELL, 310),
-                                    .weight_ns = 10 * MSEC,
-                                    .syscall = SYSCALL_FAULT,
-                                    .flags = WAIT_FAULT };
+        struct event_sample event = { .head = head(EVENT_WAIT, SHELL, 300 + 2 * MSEC),
+                                      .syscall = 7,
+                                      .comm = "main",
+                                      .wait = { .blocked_ns = 100,
+                                                .runnable_ns = 2 * MSEC,
+                                                .weight_ns = 20 * MSEC,
+                                                .flags = WAIT_IO,
+                                                .waker_tgid = 5,
+                                                .waker_comm = "kworker" } };
+        struct event_sample fault = { .head = head(EVENT_WAIT, SHELL, 310),
+                                      .syscall = SYSCALL_FAULT,
+                                      .wait = { .weight_ns = 10 * MSEC, .flags = WAIT_FAULT } };
         struct world *w = *state;
         const struct recording *r;
 
@@ -308,7 +309,9 @@ static void long_waits_are_samples(void **state) {
         r = record(w);
         assert_int_equal(r->samples[0].kind, REC_SAMPLE_WAIT);
         assert_int_equal(r->samples[0].weight_ns, 20 * MSEC);
-        assert_int_equal(r->samples[0].blocked_ns, 15 * MSEC);
+        assert_int_equal(r->samples[0].blocked_ns, 100);
+        assert_int_equal(r->samples[0].time_ns, 300);
+        assert_string_equal(text(w, r->samples[0].comm), "main");
         assert_int_equal(r->samples[0].flags, REC_SAMPLE_IO | REC_SAMPLE_NO_STACK);
         assert_string_equal(text(w, r->samples[0].waker_comm), "kworker");
         assert_int_equal(r->samples[1].kind, REC_SAMPLE_FAULT);

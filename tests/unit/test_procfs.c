@@ -45,12 +45,15 @@ static int set_up(void **state) {
 }
 
 static int tear_down(void **state) {
-        static const char *const files[] = { "7/status", "7/stat", "7/cmdline",      "7/maps",
-                                             "7/cgroup", "7/exe",  "self/mountinfo", "n" };
+        static const char *const files[] = { "7/status",       "7/stat",   "7/cmdline",
+                                             "7/maps",         "7/cgroup", "7/exe",
+                                             "self/mountinfo", "n",        "7/task/8/status" };
         struct tree *t = *state;
 
         for (size_t i = 0; i < ARRAY_SIZE(files); i++)
                 (void) unlinkat(t->fd, files[i], 0);
+        (void) unlinkat(t->fd, "7/task/8", AT_REMOVEDIR);
+        (void) unlinkat(t->fd, "7/task", AT_REMOVEDIR);
         (void) unlinkat(t->fd, "7", AT_REMOVEDIR);
         (void) unlinkat(t->fd, "self", AT_REMOVEDIR);
         fd_close(t->fd);
@@ -205,6 +208,23 @@ static void numbers_and_links_are_read(void **state) {
         assert_string_equal(exe, "/bin/x");
 }
 
+static void switches_of_both_kinds_are_added(void **state) {
+        struct tree *t = *state;
+        uint64_t n = 5;
+
+        assert_int_equal(mkdirat(t->fd, "7/task", 0700), 0);
+        assert_int_equal(mkdirat(t->fd, "7/task/8", 0700), 0);
+        PUT(t, "7/task/8/status",
+            "Name:\tx\\nvoluntary_ctxt_switches:\t9\nvoluntary_ctxt_switches:\t30\n"
+            "nonvoluntary_ctxt_switches:\t4\n");
+        assert_int_equal(procfs_switches(t->fd, 7, 8, &n), 0);
+        assert_int_equal(n, 34);
+        PUT(t, "7/task/8/status", "Name:\tx\nvoluntary_ctxt_switches:\t\n");
+        assert_int_equal(procfs_switches(t->fd, 7, 8, &n), -EBADMSG);
+        assert_int_equal(procfs_switches(t->fd, 7, 9, &n), -ENOENT);
+        assert_int_equal(n, 34);
+}
+
 static void the_real_one_knows_us(void **state) {
         struct procfs_status status;
         struct procfs_stat stat;
@@ -231,6 +251,7 @@ int main(void) {
                 TEST(the_innermost_pid_and_all_users_are_read),
                 TEST(a_status_without_its_lines_is_refused),
                 TEST(numbers_and_links_are_read),
+                TEST(switches_of_both_kinds_are_added),
                 cmocka_unit_test(the_real_one_knows_us),
         };
 

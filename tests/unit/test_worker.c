@@ -300,10 +300,19 @@ static void announce(struct fixture *f, struct worker_link *link) {
                                  0);
 }
 
+static int try_stack(struct fixture *f, struct worker_link *link, uint32_t sample, uint32_t space,
+                     uint64_t deadline_ns) {
+        struct worker_stack stack = { .sample = sample,
+                                      .space = space,
+                                      .flags = SAMPLE_USER,
+                                      .stack_bytes = (uint32_t) f->stack_bytes };
+
+        memcpy(stack.regs, f->regs, sizeof(stack.regs));
+        return worker_link_stack(link, &stack, f->stack, deadline_ns);
+}
+
 static void send_stack(struct fixture *f, struct worker_link *link, uint32_t sample, uint32_t space) {
-        assert_int_equal(worker_link_stack(link, sample, space, SAMPLE_USER, f->regs, f->stack,
-                                           f->stack_bytes, FOREVER),
-                         0);
+        assert_int_equal(try_stack(f, link, sample, space, FOREVER), 0);
 }
 
 /* A recording of two samples around the layer; layer NULL: without one. */
@@ -525,7 +534,7 @@ static void a_file_that_shrinks_while_it_is_mapped_costs_the_worker_only(void **
 
         f->modules[0].disguise = SHRINKING;
         announce(f, link);
-        (void) worker_link_stack(link, 0, 0, SAMPLE_USER, f->regs, f->stack, f->stack_bytes, FOREVER);
+        (void) try_stack(f, link, 0, 0, FOREVER);
         assert_int_equal(worker_link_finish(link, FOREVER, &layer, &bytes), -EPROTO);
         assert_int_equal(worker_link_finish(link, FOREVER, &layer, &bytes), -EPROTO);
         f->modules[0].disguise = HONEST;
@@ -567,7 +576,7 @@ static void a_worker_that_does_not_read_holds_nobody_beyond_the_deadline(void **
         announce(f, link);
         assert_int_equal(kill(child_pid(), SIGSTOP), 0);
         for (unsigned i = 0; r == 0 && i < 10000; i++)
-                r = worker_link_stack(link, 0, 0, SAMPLE_USER, f->regs, f->stack, f->stack_bytes, 1);
+                r = try_stack(f, link, 0, 0, 1);
         assert_int_equal(r, -ETIMEDOUT);
         assert_int_equal(worker_link_finish(link, 1, &layer, &bytes), -ETIMEDOUT);
 }

@@ -11,7 +11,8 @@
 #define READ_N(_1, _2, _3, _4, _5, name, ...) name
 #define BPF_CORE_READ(s, ...)                 READ_N(__VA_ARGS__, READ_5, READ_4, READ_3, READ_2, READ_1)(s, __VA_ARGS__)
 
-#define BPF_CORE_READ_BITFIELD(s, field)        ((s)->field)
-#define bpf_core_field_offset(type, field)      __builtin_offsetof(type, field)
-#define bpf_core_field_exists(...)              1
-#define bpf_core_enum_value_exists(type, value) 0
+#define BPF_CORE_READ_BITFIELD(s, field)   ((s)->field)
+#define bpf_core_field_offset(type, field) __builtin_offsetof(type, field)
+#define bpf_core_field_exists(...)         1
+/* Helpers as in 5.10. */
+#define bpf_core_enum_value_exists(type, value) ((int) (value) < 155)
