@@ -7,6 +7,7 @@
 
 #include "common/fd.h"
 #include "symbolize/demangle.h"
+#include "symbolize/dotnet_code.h"
 #include "symbolize/symbols.h"
 
 enum { RAW_NAME_MAX = DEMANGLE_OUTPUT_MAX };
@@ -20,6 +21,7 @@ struct name_module {
         /* owned; symbols are read when the first name is asked for */
         struct elf_image *image, *debug;
         struct symbols *symbols, *debug_symbols;
+        struct dotnet_code dotnet;
         char *text; /* of the last name */
 
         /* what was found so far */
@@ -145,6 +147,8 @@ static void read_symbols(struct name_module *m) {
         r = symbols_new(m->image, &m->symbols);
         if (r == 0 && m->debug)
                 r = symbols_new(m->debug, &m->debug_symbols);
+        if (r == 0)
+                dotnet_code_init(has_symtab(m->debug) ? m->debug : m->image, &m->dotnet);
         m->reason = reason_of(r);
 }
 
@@ -166,10 +170,14 @@ static int find_symbol(const struct name_module *m, uint64_t vaddr, struct symbo
 }
 
 /* Demangled, or as it is without the version that .symtab carries behind an "@". */
-static int readable(const char *raw, char **ret) {
+static int readable(const struct name_module *m, uint64_t vaddr, const char *raw, char **ret) {
         int r;
 
-        r = demangle(raw, ret);
+        if (dotnet_code_is_method(&m->dotnet, vaddr, raw))
+                r = demangle_dotnet(
+                        &(struct dotnet_symbol){ .linkage = raw, .assembly = m->dotnet.assembly }, ret);
+        else
+                r = demangle(raw, ret);
         if (r != -ENOENT && r != -E2BIG)
                 return r;
         *ret = strndup(raw, MIN(strcspn(raw, "@"), (size_t) RAW_NAME_MAX));
@@ -207,7 +215,7 @@ int name_find(struct name_module *m, uint64_t offset, struct name *ret) {
                 no_name(m, reason_without_symbol(m), ret);
                 return 0;
         }
-        r = readable(symbol.name, &text);
+        r = readable(m, vaddr, symbol.name, &text);
         if (r < 0)
                 return r;
 

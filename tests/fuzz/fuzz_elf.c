@@ -18,6 +18,7 @@
 
 #include "symbolize/debug_file.h"
 #include "symbolize/demangle.h"
+#include "symbolize/dotnet_code.h"
 #include "symbolize/elf_image.h"
 #include "symbolize/symbols.h"
 #include "symbolize/unwind.h"
@@ -26,7 +27,7 @@ enum { ADDRESSES = 64 }; /* looked up in each segment */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void name_address(const struct symbols *s, uint64_t vaddr) {
+static void name_address(const struct symbols *s, const struct dotnet_code *dotnet, uint64_t vaddr) {
         _cleanup_free_ char *name = NULL;
         struct symbol symbol;
 
@@ -34,15 +35,22 @@ static void name_address(const struct symbols *s, uint64_t vaddr) {
                 return;
         if (vaddr - symbol.vaddr >= symbol.bytes)
                 abort();
-        (void) demangle(symbol.name, &name);
+        if (dotnet_code_is_method(dotnet, vaddr, symbol.name))
+                (void) demangle_dotnet(
+                        &(struct dotnet_symbol){ .linkage = symbol.name, .assembly = dotnet->assembly },
+                        &name);
+        else
+                (void) demangle(symbol.name, &name);
 }
 
 static void look_up(const struct elf_image *image) {
         _cleanup_(symbols_freep) struct symbols *s = NULL;
         const struct elf_segment *segments;
         unsigned n = elf_image_segments(image, &segments);
+        struct dotnet_code dotnet;
         uint64_t vaddr;
 
+        dotnet_code_init(image, &dotnet);
         if (symbols_new(image, &s) < 0)
                 return;
         for (unsigned i = 0; i < n; i++)
@@ -50,7 +58,7 @@ static void look_up(const struct elf_image *image) {
                         uint64_t offset = segments[i].offset + a * (segments[i].file_bytes / ADDRESSES);
 
                         if (elf_image_vaddr(image, offset, &vaddr) == 0)
-                                name_address(s, vaddr);
+                                name_address(s, &dotnet, vaddr);
                 }
 }
 

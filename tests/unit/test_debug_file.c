@@ -265,16 +265,19 @@ static struct name_module *open_module(struct parent *p, const char *file,
 static uint64_t offset_of(const struct toolchain *t, const char *full, const char *function) {
         _cleanup_(elf_image_freep) struct elf_image *image = open_image(t, full);
         _cleanup_(symbols_freep) struct symbols *s = NULL;
-        const struct elf_section *text = elf_image_section(image, ".text");
+        const struct elf_segment *segments;
+        unsigned n_segments = elf_image_segments(image, &segments);
         struct symbol symbol;
         uint64_t offset = 0;
 
         assert_int_equal(symbols_new(image, &s), 0);
-        for (uint64_t a = text->vaddr; a < text->vaddr + text->bytes; a++)
-                if (symbols_find(s, a, &symbol) == 0 && streq(symbol.name, function)) {
-                        assert_int_equal(elf_image_offset(image, a, &offset), 0);
-                        return offset;
-                }
+        for (unsigned i = 0; i < n_segments; i++)
+                for (uint64_t a = segments[i].vaddr;
+                     segments[i].executable && a < segments[i].vaddr + segments[i].file_bytes; a++)
+                        if (symbols_find(s, a, &symbol) == 0 && streq(symbol.name, function)) {
+                                assert_int_equal(elf_image_offset(image, a, &offset), 0);
+                                return offset;
+                        }
         fail();
         return 0;
 }
@@ -411,6 +414,49 @@ static void mangled_names_are_made_readable(void **state) {
         m = open_module(&p, "cxx.so", &(struct name_module_options){});
         assert_int_equal(name_find(m, offset_of(*state, "cxx.so", "_ZN3foo3barEi"), &name), 0);
         assert_string_equal(name.text, "foo::bar");
+        buf_done(&p.asked);
+}
+
+/* As the native compiler of .NET lays out a program: its methods in a section of their own, the runtime's C and
+ * C++ beside, stubs with a method's name among that. */
+static void methods_of_natively_compiled_programs_are_named_in_csharp(void **state) {
+        static const struct {
+                const char *symbol, *name;
+        } cases[] = {
+                { "app_Program___Main__", "Program.<Main>$" },
+                { "S_P_CoreLib_System_IO_Path__Combine", "System.IO.Path.Combine" },
+                { "app__Module___MainMethodWrapper", "<Module>.MainMethodWrapper" },
+                { "S_P_CoreLib_System_IO_Path__Stub", "System.IO.Path.Stub" },
+                { "app_Type__Stub", "Type.Stub" },
+                { "_ZN3WKS7gc_heap3gc1Ev", "WKS::gc_heap::gc1" },
+                { "RhpNewFast", "RhpNewFast" },
+                { "a__b", "a__b" },
+        };
+        _cleanup_(buf_done) struct buf source_text = BUF_NULL;
+        struct parent p = { .tools = *state,
+                            .answers = { { WORKER_ROLE_DEBUG_CACHE, 0, NULL, "aot-debug" } } };
+        _cleanup_(name_module_freep) struct name_module *m = NULL;
+        struct name name;
+
+        buf_puts(&source_text, "        .section __managedcode,\"ax\",@progbits\n");
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+                buf_printf(&source_text,
+                           "%s        .globl %s\n        .type %s, @function\n%s: .skip 16, 0x90\n"
+                           "        .size %s, 16\n",
+                           i == 3 ? "        .text\n" : "", cases[i].symbol, cases[i].symbol,
+                           cases[i].symbol, cases[i].symbol);
+        assert_int_equal(toolchain_source(*state, "aot.s", buf_text(&source_text)), 0);
+        assert_int_equal(toolchain_run(*state, "gcc -nostdlib -no-pie -Wl,--build-id -Wl,-e,RhpNewFast "
+                                               "-o @aot @aot.s"),
+                         0);
+        assert_int_equal(toolchain_run(*state, "objcopy --only-keep-debug @aot @aot-debug"), 0);
+        assert_int_equal(toolchain_run(*state, "strip -o @aot-stripped @aot"), 0);
+        m = open_module(&p, "aot-stripped", &(struct name_module_options){});
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                assert_int_equal(name_find(m, offset_of(*state, "aot", cases[i].symbol) + 5, &name), 0);
+                assert_string_equal(name.text, cases[i].name);
+                assert_int_equal(name.source, REC_SOURCE_DEBUG_SYMTAB);
+        }
         buf_done(&p.asked);
 }
 
@@ -553,6 +599,7 @@ int main(void) {
                 cmocka_unit_test(code_made_at_run_time_is_told_apart_and_asks_for_no_file),
                 cmocka_unit_test(the_vdso_is_a_file_that_the_parent_hands_out),
                 cmocka_unit_test(mangled_names_are_made_readable),
+                cmocka_unit_test(methods_of_natively_compiled_programs_are_named_in_csharp),
                 cmocka_unit_test(a_module_is_opened_by_its_path_when_it_is_a_regular_file),
                 cmocka_unit_test(debug_files_come_from_the_users_directories_and_from_beside),
                 cmocka_unit_test(debuginfod_caches_are_read_without_a_server),
