@@ -54,6 +54,11 @@ static bool set_wait(struct options *o, const char *value, struct buf *error) {
         return true;
 }
 
+static bool set_perf_map(struct options *o, const char *value, struct buf *error) {
+        o->perf_map = true;
+        return true;
+}
+
 static bool set_until(struct options *o, const char *value, struct buf *error) {
         uint64_t usec;
 
@@ -169,6 +174,8 @@ static const struct option_row {
         { "until", 0, "WHEN", ON_RUN, set_until,
           "capture until: active, listen, exit, or a time such as 20s" },
         { "timeout", 0, "TIME", ON_RUN, set_timeout, "end the capture, not the start, after TIME" },
+        { "perf-map", 0, NULL, ON_RUN, set_perf_map,
+          "let .NET, node and Python name their functions, in this start" },
         { "flamegraph", 0, "FILE.svg", ON_RUN, set_flamegraph, "write a flame graph, too" },
         { "output", 'o', "FILE", ON_RUN | ON(COMMAND_EXPORT), set_output,
           "write the recording, or what export makes" },

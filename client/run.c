@@ -9,8 +9,10 @@
 #include "client/answer.h"
 #include "client/commands.h"
 #include "client/daemon.h"
+#include "client/drop_in.h"
 #include "client/message.h"
 #include "client/output.h"
+#include "client/perf_map.h"
 #include "client/progress.h"
 #include "client/recording_arg.h"
 #include "client/terminal.h"
@@ -39,6 +41,7 @@ struct run {
         struct varlink_client *profile; /* busy with Profile until its end, then Fetch */
         struct varlink_client *control; /* Mark, Stop */
         struct progress *progress;
+        struct drop_in *drop_in; /* of --perf-map */
         uint64_t session;
         bool armed, begun, stopped; /* begun: the daemon has seen the start or its job */
         char *job; /* path of systemd's job; NULL: not queued by us (yet) */
@@ -46,6 +49,7 @@ struct run {
 };
 
 static void run_done(struct run *run) {
+        (void) drop_in_remove(run->drop_in);
         progress_free(run->progress);
         varlink_client_free(run->profile);
         varlink_client_free(run->control);
@@ -297,6 +301,47 @@ static int decide_restart(struct run *run) {
         return 0;
 }
 
+/* ---- the drop-in of --perf-map ---- */
+
+/* Before the unit is loaded. What stays is the next one's: this start can be profiled all the same. */
+static void sweep_drop_ins(void) {
+        int r = geteuid() == 0 ? drop_in_sweep(DROP_IN_DIRECTORY, unit_reload_all) : 0;
+
+        if (r > 0)
+                message_note("removed what a startprof that was killed had left in " DROP_IN_DIRECTORY);
+        else if (r < 0)
+                message_note("cannot tidy " DROP_IN_DIRECTORY ": %s", strerror(-r));
+}
+
+static int add_drop_in(struct run *run) {
+        _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+        _cleanup_free_ char *node_options = NULL, *lines = NULL;
+        int r;
+
+        if (!run->options->perf_map)
+                return 0;
+        r = unit_environment(run->bus, &run->unit, "NODE_OPTIONS", &node_options, &error);
+        if (r < 0)
+                return message_fail(EXIT_CANNOT_PROFILE, "systemd does not tell about %s: %s", run->unit.id,
+                                    error.message ?: strerror(-r));
+        lines = perf_map_lines(node_options);
+        if (!lines)
+                return message_no_memory();
+        r = drop_in_new(DROP_IN_DIRECTORY, run->unit.id, lines, unit_reload_all, &run->drop_in);
+        if (r == -EBUSY)
+                return message_fail(EXIT_CANNOT_PROFILE, "another startprof has changed %s for its start",
+                                    run->unit.id);
+        return r < 0 ? message_fail(EXIT_CANNOT_PROFILE, "cannot add a drop-in to %s: %s", run->unit.id,
+                                    strerror(-r))
+                     : 0;
+}
+
+/* As soon as the start is over. */
+static void remove_drop_in(struct run *run) {
+        if (drop_in_remove(TAKE_PTR(run->drop_in)) < 0)
+                message_note("the drop-in in " DROP_IN_DIRECTORY "/%s.d may still be there", run->unit.id);
+}
+
 static int connect_daemon(struct run *run) {
         int r;
 
@@ -360,7 +405,10 @@ static int capture_with_signals_blocked(struct run *run) {
         sigaddset(&signals, SIGINT);
         sigaddset(&signals, SIGTERM);
         sigprocmask(SIG_BLOCK, &signals, &before);
-        r = capture(run);
+        r = add_drop_in(run);
+        if (r == 0)
+                r = capture(run);
+        remove_drop_in(run);
         sigprocmask(SIG_SETMASK, &before, NULL);
         return r;
 }
@@ -401,10 +449,17 @@ int run_main(const struct options *options) {
         r = unit_name_typed(options->arguments[0], &name, &message);
         if (r != 0)
                 return message_fail_made(r, message);
+        if (options->perf_map && geteuid() != 0)
+                return message_fail(EXIT_CANNOT_PROFILE,
+                                    "--perf-map changes the unit for one start, which only root "
+                                    "may do");
+        sweep_drop_ins();
         if ((r = check_outputs(options)) != 0 || (r = connect_daemon(&run)) != 0 ||
             (r = load_unit(&run, name)) != 0 || (r = decide_restart(&run)) != 0 ||
-            (r = capture_with_signals_blocked(&run)) != 0 ||
-            (r = recording_arg_fetch(run.profile, run.recording, &answer)) != 0)
+            (r = capture_with_signals_blocked(&run)) != 0)
+                return r;
+        r = recording_arg_fetch(run.profile, run.recording, &answer);
+        if (r != 0)
                 return r;
         answer_improve(&answer, options);
         return show(&answer, options);

@@ -14,6 +14,10 @@
 #define SYSTEMD_PATH    "/org/freedesktop/systemd1"
 #define SYSTEMD_MANAGER SYSTEMD_NAME ".Manager"
 #define SYSTEMD_UNIT    SYSTEMD_NAME ".Unit"
+#define SYSTEMD_SERVICE SYSTEMD_NAME ".Service"
+
+/* A manager of thousands of units takes a while. */
+enum { RELOAD_USEC = 90 * 1000 * 1000 };
 
 void unit_done(struct unit *u) {
         free(u->id);
@@ -333,6 +337,59 @@ int unit_follow_jobs(sd_bus *bus, sd_bus_message_handler_t removed, void *userda
                 return r;
         return sd_bus_call_method(bus, SYSTEMD_NAME, SYSTEMD_PATH, SYSTEMD_MANAGER, "Subscribe", NULL, NULL,
                                   NULL);
+}
+
+int unit_reload_all(void) {
+        _cleanup_(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *m = NULL;
+        int r;
+
+        r = unit_bus_open(&bus);
+        if (r < 0)
+                return r;
+        r = sd_bus_message_new_method_call(bus, &m, SYSTEMD_NAME, SYSTEMD_PATH, SYSTEMD_MANAGER, "Reload");
+        if (r < 0)
+                return r;
+        r = sd_bus_call(bus, m, RELOAD_USEC, NULL, NULL);
+        return MIN(r, 0);
+}
+
+/* The last "VARIABLE=value" of an array of strings. */
+static int find_assignment(sd_bus_message *m, const char *variable, char **ret) {
+        _cleanup_free_ char *value = NULL;
+        const char *assignment;
+        int r;
+
+        r = sd_bus_message_enter_container(m, 'a', "s");
+        if (r < 0)
+                return r;
+        while ((r = sd_bus_message_read_basic(m, 's', &assignment)) > 0) {
+                const char *rest = startswith(assignment, variable);
+
+                if (!rest || *rest != '=')
+                        continue;
+                free(value);
+                value = strdup(rest + 1);
+                if (!value)
+                        return -ENOMEM;
+        }
+        if (r < 0)
+                return r;
+        *ret = TAKE_PTR(value);
+        return 0;
+}
+
+int unit_environment(sd_bus *bus, const struct unit *u, const char *variable, char **ret,
+                     sd_bus_error *error) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *m = NULL;
+        _cleanup_free_ char *path = NULL;
+        int r;
+
+        r = sd_bus_path_encode(SYSTEMD_PATH "/unit", u->id, &path);
+        if (r < 0)
+                return r;
+        r = sd_bus_get_property(bus, SYSTEMD_NAME, path, SYSTEMD_SERVICE, "Environment", error, &m, "as");
+        return r < 0 ? r : find_assignment(m, variable, ret);
 }
 
 int unit_start_refusal(const struct unit *u, const sd_bus_error *error, char **ret_message) {

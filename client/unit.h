@@ -64,5 +64,13 @@ int unit_start(sd_bus *bus, const struct unit *u, bool restart, sd_bus_message_h
 /* `removed` is called for each job that ends (signal JobRemoved of the manager: "uoss"). */
 int unit_follow_jobs(sd_bus *bus, sd_bus_message_handler_t removed, void *userdata);
 
+/* Makes the manager read all unit files again, over a connection of its own, so that a forked child can do it,
+ * too. Errors of the bus. */
+int unit_reload_all(void);
+/* The value that the unit sets an environment variable to by Environment=: malloc()ed, NULL: none. Errors of the
+ * bus, with systemd's words in *error. */
+int unit_environment(sd_bus *bus, const struct unit *u, const char *variable, char **ret,
+                     sd_bus_error *error);
+
 /* An error of unit_start()'s answer → exit status and a line (malloc()ed; NULL: no memory). */
 int unit_start_refusal(const struct unit *u, const sd_bus_error *error, char **ret_message);

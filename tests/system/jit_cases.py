@@ -10,7 +10,7 @@ import re
 import shutil
 import subprocess
 
-from cases import case, check, equal, folded, processes
+from cases import WAIT_SECONDS, case, check, equal, fails, folded, wait_until
 
 NODE_SCRIPT = """
 function collatzUntil(time) {
@@ -85,9 +85,11 @@ def oneshot(c, name, start, *lines):
     c.unit(name, f"[Service]\nType=oneshot\nExecStart={start}\n" + "".join(f"{line}\n" for line in lines))
 
 
-def node_service(c, name, *lines):
+def node_service(c, name, *lines, before=""):
     c.write("/srv/case-jit/app.js", NODE_SCRIPT)
-    oneshot(c, name, f"/jit/node/node /srv/case-jit/app.js {BURN_MSEC}", "Environment=LD_LIBRARY_PATH=/jit/node", *lines)
+    c.write("/srv/case-jit/environment", "LD_LIBRARY_PATH=/jit/node\n")
+    oneshot(c, name, f"{before}/jit/node/node /srv/case-jit/app.js {BURN_MSEC}",
+            "EnvironmentFile=/srv/case-jit/environment", *lines)
 
 
 def dotnet_service(c, name, *lines):
@@ -134,3 +136,81 @@ def python_functions(c):
     python_service(c, "case-python.service", "Environment=PYTHONPERFSUPPORT=1", "PrivateTmp=yes")
     _, report, _ = c.profile("case-python.service")
     expect_names(c, report, "py::collatz_steps")
+
+
+@case()
+def pid_namespace(c):
+    """SY-06: in a pid namespace of its own the process is 1 and writes perf-1.map."""
+    node_service(c, "case-inner.service", "Environment=NODE_OPTIONS=--perf-basic-prof", "PrivateTmp=yes",
+                 before="/usr/bin/unshare --pid --fork --mount-proc ")
+    _, report, _ = c.profile("case-inner.service")
+    expect_names(c, report, "collatzUntil")
+
+
+def advice(report):
+    return {m["advice"][0]["dropin"] for m in report["modules"] if "advice" in m}
+
+
+@case()
+def switches_are_told(c):
+    """Without a map the report says which switch makes the run-time write one."""
+    node_service(c, "case-node.service")
+    _, report, _ = c.profile("case-node.service")
+    equal(advice(report), {"[Service]\nEnvironment=NODE_OPTIONS=--perf-basic-prof\n"}, "what node needs")
+    text = c.run("startprof", "info", report["recording"]).stdout
+    check("startprof --perf-map case-node.service" in text, f"the screen does not say it: {text}")
+    if c.suite == "bookworm":
+        dotnet_service(c, "case-dotnet.service")
+        wanted = "[Service]\nEnvironment=DOTNET_PerfMapEnabled=1\n"
+        _, report, _ = c.profile("case-dotnet.service")
+    else:
+        python_service(c, "case-python.service")
+        wanted = "[Service]\nEnvironment=PYTHONPERFSUPPORT=1\n"
+        _, report, _ = c.profile("case-python.service")
+    equal(advice(report), {wanted}, "what the other needs")
+
+
+def drop_ins(c):
+    return c.run("sh", "-c", "ls -d /run/systemd/system/*.service.d 2>/dev/null", check=False).stdout
+
+
+def environment(c, unit):
+    return c.run("systemctl", "show", "-p", "Environment,NeedDaemonReload", unit).stdout
+
+
+def expect_clean(c, unit):
+    wait_until(f"the drop-in of {unit} is gone", lambda: not drop_ins(c))
+    wait_until("systemd has read that", lambda: environment(c, unit) == "Environment=NODE_OPTIONS=--trace-warnings\n"
+                                                                        "NeedDaemonReload=no\n")
+
+
+@case()
+def perf_map_for_one_start(c):
+    """--perf-map sets the switches for one start, beside what the unit sets, and takes them away again."""
+    node_service(c, "case-once.service", "Environment=NODE_OPTIONS=--trace-warnings")
+    _, report, _ = c.profile("--perf-map", "case-once.service")
+    expect_names(c, report, "collatzUntil")
+    expect_clean(c, "case-once.service")
+
+
+@case()
+def perf_map_whatever_happens(c):
+    """The drop-in of --perf-map goes with a client that is killed or interrupted, and a left one with the next."""
+    node_service(c, "case-once.service", "Environment=NODE_OPTIONS=--trace-warnings")
+    for signal in ("KILL", "INT"):
+        client = c.popen("setsid", "--wait", "startprof", "--perf-map", "--wait", "case-once.service",
+                         stderr=subprocess.DEVNULL)
+        wait_until("it is set", lambda: "--trace-warnings --perf-basic-prof" in environment(c, "case-once.service"))
+        # Two Ctrl-C give up; what is in the terminal's process group hears them all.
+        c.run("pkill", f"-{signal}", "-x", "startprof", check=False)
+        if signal == "INT":
+            c.run("pkill", "-INT", "-x", "startprof", check=False)
+        client.wait(WAIT_SECONDS)
+        expect_clean(c, "case-once.service")
+
+    c.write("/run/systemd/system/case-once.service.d/zz-startprof.conf",
+            "# Made by startprof for one start; it removes this file again.\n[Service]\nEnvironment=LEFT=1\n")
+    c.run("systemctl", "daemon-reload")
+    c.profile("case-once.service")
+    expect_clean(c, "case-once.service")
+    fails(c, ("--perf-map", "case-once.service"), 5, "only root", user="daemon")
