@@ -15,6 +15,10 @@ WAIT_SECONDS = 30
 
 
 
+class Skip(Exception):
+    """What a case needs is not on this machine."""
+
+
 def case(*suites):
     def register(function):
         function.suites = suites or ("bookworm", "trixie")

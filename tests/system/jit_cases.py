@@ -10,7 +10,7 @@ import re
 import shutil
 import subprocess
 
-from cases import WAIT_SECONDS, case, check, equal, fails, folded, wait_until
+from cases import WAIT_SECONDS, Skip, case, check, equal, fails, folded, wait_until
 
 NODE_SCRIPT = """
 function collatzUntil(time) {
@@ -62,7 +62,8 @@ def copy_node():
 def publish_dotnet():
     """A program for the shared framework, and where that lies; None without the .NET 10 SDK."""
     dotnet = shutil.which("dotnet")
-    if not dotnet:
+    if not dotnet or not re.search(r"^10\.", subprocess.run([dotnet, "--list-sdks"], capture_output=True,
+                                                            text=True).stdout, re.M):
         return None
     source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "services/jit")
     directory, home = build_directory("dotnet"), build_directory("dotnet-home")
@@ -85,7 +86,13 @@ def oneshot(c, name, start, *lines):
     c.unit(name, f"[Service]\nType=oneshot\nExecStart={start}\n" + "".join(f"{line}\n" for line in lines))
 
 
+def need(c, directory, what):
+    if c.run("test", "-d", directory, check=False).returncode != 0:
+        raise Skip(f"needs {what}")
+
+
 def node_service(c, name, *lines, before=""):
+    need(c, "/jit/node", "node")
     c.write("/srv/case-jit/app.js", NODE_SCRIPT)
     c.write("/srv/case-jit/environment", "LD_LIBRARY_PATH=/jit/node\n")
     oneshot(c, name, f"{before}/jit/node/node /srv/case-jit/app.js {BURN_MSEC}",
@@ -93,6 +100,7 @@ def node_service(c, name, *lines, before=""):
 
 
 def dotnet_service(c, name, *lines):
+    need(c, "/jit/dotnet", "the .NET 10 SDK")
     oneshot(c, name, f"/jit/dotnet/jit {BURN_MSEC}", "Environment=DOTNET_ROOT=/jit/framework", *lines)
 
 
