@@ -141,8 +141,9 @@ int answer_print(const struct answer *a, const struct options *options) {
                             stdout);
 }
 
-int answer_export(const struct answer *a, enum report_format format, const char *path) {
-        const struct report_options options = { .recording = a->name };
+int answer_export(const struct answer *a, enum report_format format, enum report_view view,
+                  const char *path) {
+        const struct report_options options = { .view = view, .recording = a->name };
         _cleanup_free_ char *text = NULL;
         size_t bytes = 0;
         FILE *out;

@@ -28,4 +28,5 @@ void answer_improve(struct answer *a, const struct options *options);
 /* On standard output, as text or as --json= says. 0 or an exit status. */
 int answer_print(const struct answer *a, const struct options *options);
 /* Into a file, "-" for standard output. 0 or an exit status. */
-int answer_export(const struct answer *a, enum report_format format, const char *path);
+int answer_export(const struct answer *a, enum report_format format, enum report_view view,
+                  const char *path);

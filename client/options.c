@@ -113,6 +113,13 @@ static bool set_format(struct options *o, const char *value, struct buf *error) 
         return true;
 }
 
+static bool set_view(struct options *o, const char *value, struct buf *error) {
+        if (report_view_from_name(value, &o->view) >= 0)
+                return true;
+        buf_printf(error, "--view=%s: 'cpu', 'waits' or 'wall' is needed", value);
+        return false;
+}
+
 static bool set_json(struct options *o, const char *value, struct buf *error) {
         static const char *const words[] = {
                 [JSON_OFF] = "off", [JSON_SHORT] = "short", [JSON_PRETTY] = "pretty"
@@ -180,6 +187,8 @@ static const struct option_row {
         { "output", 'o', "FILE", ON_RUN | ON(COMMAND_EXPORT), set_output,
           "write the recording, or what export makes" },
         { "format", 0, "FORMAT", ON(COMMAND_EXPORT), set_format, "export this, not what FILE's name says" },
+        { "view", 0, "VIEW", ON_RUN | ON(COMMAND_EXPORT), set_view,
+          "flame graph and folded stacks of: cpu (default), waits, wall" },
         { "debug-dir", 0, "DIR", ON_NAMING, set_debug_dir,
           "look for debug files below DIR first (repeatable)" },
         { "json", 0, "MODE", ON_TABLES, set_json, "print JSON: short, pretty or off" },

@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "report/report.h"
+
 /* The command line: which command, on what, how. */
 
 enum command {
@@ -34,6 +36,7 @@ struct options { /* all texts are borrowed from argv */
         const char *debug_dirs[DEBUG_DIR_MAX];
         unsigned n_debug_dirs;
         const char *flamegraph, *output, *format; /* NULL: not said */
+        enum report_view view; /* of flame graphs and folded stacks */
         enum options_json json;
         const char *socket; /* of the daemon */
 };

@@ -5,7 +5,8 @@
 
 /*
  * Folded stacks: "process;outer;inner COUNT", a line for each different stack,
- * as flamegraph.pl and speedscope read it. The count is CPU samples. In a
+ * as flamegraph.pl and speedscope read it. The count is CPU samples, of waits
+ * and wall-clock time microseconds. In a
  * frame, what would end it or the line is written as \xHH (SY-19, SY-20).
  */
 
@@ -20,11 +21,11 @@ static void put_frame(struct buf *b, const char *text) {
                         buf_putc(b, *p);
 }
 
-int report_write_folded(const struct analysis *a, FILE *out) {
+int report_write_folded(const struct analysis *a, const struct report_options *options, FILE *out) {
         _cleanup_(stack_tree_done) struct stack_tree tree = STACK_TREE_NULL;
         _cleanup_(buf_done) struct buf line = BUF_NULL;
         _cleanup_free_ size_t *sizes = NULL;
-        int error = stack_tree_init(a->recording, STACK_TREE_DOWN, &tree);
+        int error = stack_tree_init(a->recording, options->view, STACK_TREE_DOWN, &tree);
 
         if (error < 0)
                 return error;

@@ -37,7 +37,8 @@ static void add_stack(const struct recording *r, uint32_t stack, uint32_t count,
 }
 
 bool sample_counts(const struct recording *r, const struct rec_sample *s) {
-        return s->kind == REC_SAMPLE_CPU_USER || s->kind == REC_SAMPLE_CPU_KERNEL || s->stack < r->n_stacks;
+        return s->kind == REC_SAMPLE_CPU_USER || s->kind == REC_SAMPLE_CPU_KERNEL ||
+               (s->stack < r->n_stacks && !(s->flags & REC_SAMPLE_NO_STACK));
 }
 
 static int by_samples(const void *x, const void *y) {

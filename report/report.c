@@ -32,6 +32,17 @@ int report_format_from_file(const char *file, enum report_format *ret) {
         return -EINVAL;
 }
 
+int report_view_from_name(const char *name, enum report_view *ret) {
+        static const char *const names[REPORT_VIEW_MAX] = { "cpu", "waits", "wall" };
+
+        for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+                if (streq(name, names[i])) {
+                        *ret = (enum report_view) i;
+                        return 0;
+                }
+        return -EINVAL;
+}
+
 const char *report_format_list(void) {
         return "folded, svg, json, text";
 }
@@ -47,8 +58,8 @@ int report_write(const struct recording *r, enum report_format format, const str
         case REPORT_TEXT: error = report_write_text(a, options, out); break;
         case REPORT_JSON: error = report_write_json(a, options, false, out); break;
         case REPORT_JSON_PRETTY: error = report_write_json(a, options, true, out); break;
-        case REPORT_FOLDED: error = report_write_folded(a, out); break;
-        case REPORT_SVG: error = report_write_svg(a, out); break;
+        case REPORT_FOLDED: error = report_write_folded(a, options, out); break;
+        case REPORT_SVG: error = report_write_svg(a, options, out); break;
         case REPORT_FORMAT_MAX: return -EINVAL;
         }
         if (error < 0)

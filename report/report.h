@@ -18,7 +18,15 @@ enum report_format {
         REPORT_FORMAT_MAX
 };
 
+enum report_view { /* of flame graphs and folded stacks */
+                   REPORT_CPU, /* where the CPU time went */
+                   REPORT_WAITS, /* where threads were blocked */
+                   REPORT_WALL, /* both, and the time runnable: the life of each thread */
+                   REPORT_VIEW_MAX
+};
+
 struct report_options {
+        enum report_view view;
         bool color; /* terminal colours, as systemd's */
         unsigned columns; /* of the terminal; 0: 80 */
         const char *recording; /* id or path, for the "recording" key and hints; may be NULL */
@@ -27,6 +35,7 @@ struct report_options {
 /* Format from a name ("folded") or from a file name ("x.svg", "x.folded"); -EINVAL. */
 int report_format_from_name(const char *name, enum report_format *ret);
 int report_format_from_file(const char *file, enum report_format *ret);
+int report_view_from_name(const char *name, enum report_view *ret); /* "cpu", "waits", "wall"; -EINVAL */
 const char *report_format_list(void); /* "folded, svg, …" for messages */
 
 /* Writes the whole report. -ENOMEM, or -EIO when writing to `out` failed (the caller closes and says). */

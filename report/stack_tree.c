@@ -4,23 +4,35 @@
 #include "common/hash.h"
 #include "common/macro.h"
 #include "report/syscalls.h"
+#include "report/thread_times.h"
 
 enum {
         DEPTH_MAX = 1024, /* frames of one stack that are shown; the unwinder stops earlier */
         PATH_WORDS_MAX = 64 * 1024 * 1024, /* of all different stacks; beyond, a stack is a mark */
 };
 
+/* Instead of the index of a stack. */
+enum {
+        NO_STACK = REC_NONE,
+        NO_STACK_COMPAT = REC_NONE - 1,
+        NO_STACK_AT_ALL = REC_NONE - 2 /* a leaf only */
+};
+
 /* One kind of stack: equal samples are counted together. */
 struct group {
-        uint32_t process_label, leaf_label, stack;
-        uint32_t count;
+        uint32_t process_label, thread_label, leaf_label; /* REC_NONE: none */
+        uint32_t stack; /* index, or NO_STACK … */
+        uint64_t amount;
         uint32_t *path; /* ranks of labels, root first; borrowed from builder.words */
         size_t length;
 };
 
 struct builder {
         const struct recording *r;
+        enum report_view view;
         enum stack_tree_direction direction;
+        struct thread_times threads;
+        uint32_t *process_labels; /* the last one: unknown */
         struct stack_tree tree;
         struct hash *known; /* kind, text → label */
         size_t labels_allocated;
@@ -33,6 +45,8 @@ struct builder {
 
 static void builder_done(struct builder *b) {
         stack_tree_done(&b->tree);
+        thread_times_done(&b->threads);
+        free(b->process_labels);
         hash_free(b->known);
         free(b->frame_labels);
         free(b->first_frame_label);
@@ -137,28 +151,42 @@ static int label_frames(struct builder *b) {
 
 /* ---- groups of equal samples ---- */
 
-/* "[openat]"; without a call REC_NONE: the innermost row is a user frame. */
+static bool is_wait(const struct rec_sample *s) {
+        return s->kind == REC_SAMPLE_WAIT || s->kind == REC_SAMPLE_FAULT;
+}
+
+static void put_leaf(struct buf *b, const struct rec_sample *s) {
+        if (is_wait(s))
+                buf_puts(b, s->kind == REC_SAMPLE_FAULT || s->syscall == REC_CALL_NONE ? "waiting"
+                                                                                       : "waiting in ");
+        if (s->kind == REC_SAMPLE_FAULT)
+                buf_puts(b, " for a page");
+        else if (s->flags & REC_SAMPLE_IN_FAULT)
+                buf_puts(b, "page fault or interrupt");
+        else if (s->syscall != REC_CALL_NONE)
+                syscall_text(b, s->syscall);
+        else if (!is_wait(s))
+                buf_puts(b, "kernel");
+        if (s->kind == REC_SAMPLE_WAIT && s->flags & REC_SAMPLE_IO)
+                buf_puts(b, " for the disk");
+}
+
+/* "[openat]"; in user code REC_NONE: the innermost row is a frame. */
 static int leaf_label(struct builder *b, const struct rec_sample *s, uint32_t *ret) {
         _cleanup_(buf_done) struct buf text = BUF_NULL;
 
         *ret = REC_NONE;
-        if (s->kind != REC_SAMPLE_CPU_KERNEL)
+        if (s->kind == REC_SAMPLE_CPU_USER)
                 return 0;
         buf_putc(&text, '[');
-        if (s->flags & REC_SAMPLE_IN_FAULT)
-                buf_puts(&text, "page fault or interrupt");
-        else if (s->syscall == REC_CALL_NONE)
-                buf_puts(&text, "kernel");
-        else
-                syscall_text(&text, s->syscall);
+        put_leaf(&text, s);
         buf_putc(&text, ']');
         return buf_error(&text) < 0 ? buf_error(&text) : add_mark(b, FRAME_KERNEL, buf_text(&text), ret);
 }
 
-static int label_processes(struct builder *b, uint32_t **ret) {
-        _cleanup_free_ uint32_t *labels = calloc((size_t) b->r->n_processes + 1, sizeof(*labels));
-
-        if (!labels)
+static int label_processes(struct builder *b) {
+        b->process_labels = calloc((size_t) b->r->n_processes + 1, sizeof(*b->process_labels));
+        if (!b->process_labels)
                 return -ENOMEM;
         for (uint32_t i = 0; i < b->r->n_processes; i++) {
                 const char *name = process_name(b->r, i),
@@ -166,54 +194,137 @@ static int label_processes(struct builder *b, uint32_t **ret) {
                 int error;
 
                 name = *name ? name : "[unknown process]";
-                error = add_label(b, FRAME_PROCESS, name, *exe ? exe : name, "", labels + i);
+                error = add_label(b, FRAME_PROCESS, name, *exe ? exe : name, "", b->process_labels + i);
                 if (error < 0)
                         return error;
         }
-        *ret = TAKE_PTR(labels);
+        return add_mark(b, FRAME_PROCESS, "[unknown process]", b->process_labels + b->r->n_processes);
+}
+
+static uint32_t process_label(const struct builder *b, uint32_t process) {
+        return b->process_labels[MIN(process, b->r->n_processes)];
+}
+
+/* A row for the thread, where the view has one. */
+static int thread_label(struct builder *b, const struct thread_time *thread, uint32_t *ret) {
+        _cleanup_(buf_done) struct buf text = BUF_NULL;
+
+        *ret = REC_NONE;
+        if (b->view != REPORT_WALL || !thread)
+                return 0;
+        buf_printf(&text, "%s (thread %u)", recording_text(b->r, thread->comm), thread->tid);
+        return buf_error(&text) < 0 ? buf_error(&text) : add_mark(b, FRAME_PROCESS, buf_text(&text), ret);
+}
+
+static bool is_in_view(const struct builder *b, const struct rec_sample *s) {
+        switch (b->view) {
+        case REPORT_CPU: return !is_wait(s);
+        case REPORT_WAITS: return is_wait(s);
+        default: return true;
+        }
+}
+
+/* Of the thread's exact time on a CPU each of its samples stands for the same part. */
+static uint64_t amount_of(const struct builder *b, const struct rec_sample *s,
+                          const struct thread_time *thread) {
+        uint64_t ns = s->weight_ns;
+
+        if (b->view == REPORT_CPU)
+                return s->weight_ns > 0;
+        if (!is_wait(s) && thread && thread->on_cpu_ns > 0)
+                ns = thread->on_cpu_ns / thread->cpu_samples;
+        return ns / NSEC_PER_USEC;
+}
+
+static int make_group(struct builder *b, const struct rec_sample *s, struct group *g) {
+        const struct thread_time *thread = thread_times_find(&b->threads, s->process, s->tid);
+        int error = leaf_label(b, s, &g->leaf_label);
+
+        if (error >= 0)
+                error = thread_label(b, thread, &g->thread_label);
+        if (error < 0)
+                return error;
+        g->process_label = process_label(b, s->process);
+        g->stack = s->stack < b->r->n_stacks      ? s->stack
+                   : s->flags & REC_SAMPLE_COMPAT ? NO_STACK_COMPAT
+                                                  : NO_STACK;
+        g->amount = amount_of(b, s, thread);
+        return 0;
+}
+
+static int add_rest(struct builder *b, const struct thread_time *thread, const char *mark, uint64_t ns,
+                    size_t *n) {
+        struct group *g = b->groups + *n;
+        int error;
+
+        if (ns < NSEC_PER_USEC)
+                return 0;
+        error = thread_label(b, thread, &g->thread_label);
+        if (error >= 0)
+                error = add_mark(b, FRAME_MARK, mark, &g->leaf_label);
+        if (error < 0)
+                return error;
+        g->process_label = process_label(b, thread->process);
+        g->stack = NO_STACK_AT_ALL;
+        g->amount = ns / NSEC_PER_USEC;
+        ++*n;
+        return 0;
+}
+
+/* What no sample stands for. */
+static int add_rests(struct builder *b, size_t *n) {
+        for (size_t i = 0; i < b->threads.n_threads; i++) {
+                const struct thread_time *t = b->threads.threads + i;
+                int error = 0;
+
+                if (b->view != REPORT_CPU && t->blocked_ns > t->wait_weight_ns)
+                        error = add_rest(b, t, "[short waits]", t->blocked_ns - t->wait_weight_ns, n);
+                if (error >= 0 && b->view == REPORT_WALL && t->cpu_samples == 0)
+                        error = add_rest(b, t, "[on a CPU, without a sample]", t->on_cpu_ns, n);
+                if (error >= 0 && b->view == REPORT_WALL)
+                        error = add_rest(b, t, "[waiting for a CPU]", t->runnable_ns, n);
+                if (error < 0)
+                        return error;
+        }
         return 0;
 }
 
 static int by_group(const void *x, const void *y) {
-        return memcmp(x, y, offsetof(struct group, count));
+        return memcmp(x, y, offsetof(struct group, amount));
 }
 
-static int collect_groups(struct builder *b) {
-        _cleanup_free_ uint32_t *process_labels = NULL;
-        uint32_t unknown;
-        size_t n = 0;
-        int error = label_processes(b, &process_labels);
-
-        if (error < 0)
-                return error;
-        error = add_mark(b, FRAME_PROCESS, "[unknown process]", &unknown);
-        if (error < 0)
-                return error;
-        b->groups = calloc((size_t) b->r->n_samples + 1, sizeof(*b->groups));
-        if (!b->groups)
-                return -ENOMEM;
-        for (uint32_t i = 0; i < b->r->n_samples; i++) {
-                const struct rec_sample *s = b->r->samples + i;
-                struct group *g = b->groups + n;
-
-                if (s->kind != REC_SAMPLE_CPU_USER && s->kind != REC_SAMPLE_CPU_KERNEL)
-                        continue;
-                error = leaf_label(b, s, &g->leaf_label);
-                if (error < 0)
-                        return error;
-                g->process_label = s->process < b->r->n_processes ? process_labels[s->process] : unknown;
-                g->stack = s->stack < b->r->n_stacks      ? s->stack
-                           : s->flags & REC_SAMPLE_COMPAT ? REC_NONE - 1
-                                                          : REC_NONE;
-                g->count = 1;
-                n++;
-        }
+static void merge_equal(struct builder *b, size_t n) {
         qsort(b->groups, n, sizeof(*b->groups), by_group);
         for (size_t i = 0; i < n; i++)
                 if (b->n_groups > 0 && by_group(b->groups + b->n_groups - 1, b->groups + i) == 0)
-                        b->groups[b->n_groups - 1].count++;
+                        b->groups[b->n_groups - 1].amount += b->groups[i].amount;
                 else
                         b->groups[b->n_groups++] = b->groups[i];
+}
+
+static int collect_groups(struct builder *b) {
+        size_t n = 0;
+        int error = label_processes(b);
+
+        if (error >= 0)
+                error = thread_times_init(b->r, &b->threads);
+        if (error < 0)
+                return error;
+        b->groups = calloc((size_t) b->r->n_samples + 3 * b->threads.n_threads + 1, sizeof(*b->groups));
+        if (!b->groups)
+                return -ENOMEM;
+        for (uint32_t i = 0; i < b->r->n_samples; i++) {
+                if (!is_in_view(b, b->r->samples + i))
+                        continue;
+                error = make_group(b, b->r->samples + i, b->groups + n);
+                if (error < 0)
+                        return error;
+                n += b->groups[n].amount > 0;
+        }
+        error = add_rests(b, &n);
+        if (error < 0)
+                return error;
+        merge_equal(b, n);
         return 0;
 }
 
@@ -247,7 +358,7 @@ static int add_marks(struct builder *b, struct marks *ret) {
 
 /* Words that the path of a group may need. */
 static size_t path_room(const struct builder *b, const struct group *g) {
-        size_t room = 4; /* process, mark, leaf, [deeper] */
+        size_t room = 5; /* process, thread, mark, leaf, [deeper] */
         const struct rec_stack *s;
 
         if (g->stack >= b->r->n_stacks)
@@ -298,8 +409,8 @@ static int make_paths(struct builder *b, const struct marks *marks) {
         for (size_t i = 0; i < b->n_groups; i++) {
                 size_t room = path_room(b, b->groups + i);
 
-                if (needed + room + (b->n_groups - i) * 4 > PATH_WORDS_MAX)
-                        b->groups[i].stack = REC_NONE;
+                if (needed + room + (b->n_groups - i) * 5 > PATH_WORDS_MAX)
+                        b->groups[i].stack = NO_STACK;
                 needed += path_room(b, b->groups + i);
         }
         b->words = calloc(needed + 1, sizeof(*b->words));
@@ -310,10 +421,12 @@ static int make_paths(struct builder *b, const struct marks *marks) {
 
                 g->path = b->words + used;
                 put(g, g->process_label);
+                if (g->thread_label != REC_NONE)
+                        put(g, g->thread_label);
                 if (g->stack < b->r->n_stacks)
                         put_stack(b, marks, g);
-                else
-                        put(g, g->stack == REC_NONE ? marks->no_stack : marks->compat);
+                else if (g->stack != NO_STACK_AT_ALL)
+                        put(g, g->stack == NO_STACK ? marks->no_stack : marks->compat);
                 if (g->leaf_label != REC_NONE)
                         put(g, g->leaf_label);
                 used += g->length;
@@ -393,7 +506,7 @@ static int grow_tree(struct builder *b, uint32_t root_label) {
                                                                       .parent = open[d],
                                                                       .depth = (uint32_t) d + 1 };
                 }
-                t->nodes[open[g->length]].self += g->count;
+                t->nodes[open[g->length]].self += g->amount;
         }
         return 0;
 }
@@ -442,8 +555,9 @@ static int build(struct builder *b) {
         return 0;
 }
 
-int stack_tree_init(const struct recording *r, enum stack_tree_direction direction, struct stack_tree *ret) {
-        _cleanup_(builder_done) struct builder b = { .r = r, .direction = direction };
+int stack_tree_init(const struct recording *r, enum report_view view, enum stack_tree_direction direction,
+                    struct stack_tree *ret) {
+        _cleanup_(builder_done) struct builder b = { .r = r, .view = view, .direction = direction };
         int error = build(&b);
 
         if (error < 0)

@@ -7,16 +7,17 @@
 
 #include "common/buf.h"
 #include "report/names.h"
+#include "report/report.h"
 
 /*
- * The CPU samples of a recording, merged by name. Two directions of the same
- * samples:
+ * The samples of a recording, merged by name: those on a CPU, those of waits, or the whole time of each thread.
+ * Two directions of the same samples:
  *
  *   STACK_TREE_DOWN                         STACK_TREE_UP
  *   unit ─ process ─ main ─ work ─ [openat]  all ─ [openat] ─ work ─ main
  *   (flame graph, folded stacks)             (who is hot, and who calls it)
  *
- * A sample in a system call has "[NAME]" as its innermost row. What is missing
+ * A sample in a system call has "[NAME]" as its innermost row, one that waited "[waiting in NAME]". What is missing
  * has a row of its own in brackets, so that nothing is attributed to a caller
  * that was not seen.
  *
@@ -25,6 +26,14 @@
  */
 
 enum stack_tree_direction { STACK_TREE_DOWN, STACK_TREE_UP };
+
+/*
+ *   view           amounts          per thread there is besides
+ *   REPORT_CPU     samples
+ *   REPORT_WAITS   microseconds     a mark for what no sample stands for
+ *   REPORT_WALL    microseconds     a row, and marks for the time runnable and what no sample stands for: its
+ *                                   width is the thread's life
+ */
 
 struct stack_label {
         const char *text; /* short form; raw, escape it */
@@ -38,7 +47,7 @@ struct stack_node {
         uint32_t parent; /* REC_NONE for the root */
         uint32_t end; /* one behind the last node below */
         uint32_t depth; /* 0: the root */
-        uint64_t total, self; /* samples in and below, and here */
+        uint64_t total, self; /* in and below, and here; see the views */
 };
 
 struct stack_tree {
@@ -56,5 +65,6 @@ struct stack_tree {
         }
 
 /* Children are in the order of their texts. 0 (also without any sample: then the root is alone), -ENOMEM. */
-int stack_tree_init(const struct recording *r, enum stack_tree_direction direction, struct stack_tree *ret);
+int stack_tree_init(const struct recording *r, enum report_view view, enum stack_tree_direction direction,
+                    struct stack_tree *ret);
 void stack_tree_done(struct stack_tree *t);

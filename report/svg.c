@@ -31,7 +31,7 @@ enum {
         BOTTOM = 40,
         HEADER_CHARS = 150, /* of 13 pixels, left of nothing else */
         NODES_MAX = 20000, /* more make browsers slow; the narrowest are left out */
-        TOTAL_KINDS_MAX = 4096, /* totals told apart when looking for the narrowest */
+        TOTAL_KINDS = 4096, /* widths told apart when looking for the narrowest */
 };
 
 /* Of a character of the rows' font, in hundredths of a pixel; as in the script. */
@@ -48,19 +48,21 @@ static const struct {
         [FRAME_MARK] = { "mark", "not known" },
 };
 
-/* Samples that a node needs to be drawn, so that NODES_MAX are not exceeded. */
+/* What a node needs to be drawn, so that NODES_MAX are not exceeded: amounts are told apart in TOTAL_KINDS steps of
+ * the whole, the last of which is for all that is wider. */
 static uint64_t smallest_total(const struct stack_tree *t) {
-        _cleanup_free_ size_t *counts = calloc(TOTAL_KINDS_MAX + 1, sizeof(*counts));
+        _cleanup_free_ size_t *counts = calloc(TOTAL_KINDS + 1, sizeof(*counts));
+        uint64_t step = MAX(t->nodes[0].total / WIDTH / TOTAL_KINDS, UINT64_C(1));
         size_t n = 0;
-        uint64_t total = TOTAL_KINDS_MAX;
+        uint64_t kind = TOTAL_KINDS;
 
         if (!counts)
                 return 1;
         for (size_t i = 0; i < t->n_nodes; i++)
-                counts[MIN(t->nodes[i].total, (uint64_t) TOTAL_KINDS_MAX)]++;
-        while (total > 0 && n + counts[total] <= NODES_MAX)
-                n += counts[total--];
-        return total + 1;
+                counts[MIN(t->nodes[i].total / step, (uint64_t) TOTAL_KINDS)]++;
+        while (kind > 0 && n + counts[kind] <= NODES_MAX)
+                n += counts[kind--];
+        return (kind + 1) * step;
 }
 
 static unsigned shade(const char *text) {
@@ -71,8 +73,30 @@ static unsigned shade(const char *text) {
         return (h >> 3) % 4;
 }
 
-static void put_header(struct buf *b, const struct analysis *a, const struct stack_tree *t,
-                       unsigned height) {
+static const struct {
+        const char *explanation, *empty;
+} views[REPORT_VIEW_MAX] = {
+        [REPORT_CPU] = { "Width is time on the CPU; time spent waiting is not shown (--view=waits).",
+                         "No CPU samples: the start spent its time waiting, or was shorter than the "
+                         "sampling "
+                         "period." },
+        [REPORT_WAITS] = { "Width is time blocked, of all threads together; time on the CPU is not shown.",
+                           "No thread of the unit was blocked." },
+        [REPORT_WALL] = { "Each thread is as wide as its life: on the CPU, waiting for one, or blocked.",
+                          "No thread of the unit was seen." },
+};
+
+static void put_amount(struct buf *b, enum report_view view, uint64_t amount) {
+        if (view != REPORT_CPU) {
+                text_span(b, amount);
+                return;
+        }
+        text_count(b, amount);
+        buf_puts(b, " CPU samples");
+}
+
+static void put_header(struct buf *b, const struct analysis *a, enum report_view view,
+                       const struct stack_tree *t, unsigned height) {
         _cleanup_(buf_done) struct buf headline = BUF_NULL, line = BUF_NULL;
         const struct rec_start *s = a->recording->start;
 
@@ -87,11 +111,10 @@ static void put_header(struct buf *b, const struct analysis *a, const struct sta
         buf_printf(b, "<text id=\"unit\" x=\"%d\" y=\"28\">", SIDE);
         text_escape_xml(b, buf_text(&headline));
         buf_printf(b, "</text>\n<text id=\"when\" x=\"%d\" y=\"48\">", SIDE);
-        text_count(b, t->nodes[0].total);
-        buf_printf(
-                b,
-                " CPU samples at %u Hz. Width is time on the CPU; time spent waiting is not shown.</text>\n",
-                s->frequency_hz);
+        put_amount(b, view, t->nodes[0].total);
+        if (view == REPORT_CPU)
+                buf_printf(b, " at %u Hz", s->frequency_hz);
+        buf_printf(b, ". %s</text>\n", views[view].explanation);
         text_keep_begin(&line, analysis_summary(a), HEADER_CHARS);
         buf_printf(b, "<text id=\"verdict\" x=\"%d\" y=\"68\">", SIDE);
         text_escape_xml(b, buf_text(&line));
@@ -126,7 +149,8 @@ static void put_label(struct buf *b, const char *text, double width) {
         text_escape_xml(b, buf_text(&cut));
 }
 
-static void put_frame(struct buf *b, const struct stack_tree *t, size_t i, uint64_t begin) {
+static void put_frame(struct buf *b, enum report_view view, const struct stack_tree *t, size_t i,
+                      uint64_t begin) {
         const struct stack_node *n = t->nodes + i;
         const struct stack_label *l = t->labels + n->label;
         double all = (double) t->nodes[0].total, inner = WIDTH - 2 * SIDE;
@@ -143,8 +167,8 @@ static void put_frame(struct buf *b, const struct stack_tree *t, size_t i, uint6
                 text_escape_xml(b, l->place);
         }
         buf_putc(b, '\n');
-        text_count(b, n->total);
-        buf_printf(b, " samples, %.1f%%", (double) n->total / all * 100);
+        put_amount(b, view, n->total);
+        buf_printf(b, ", %.1f%%", (double) n->total / all * 100);
         if (n->self > 0 && n->self < n->total)
                 buf_printf(b, " (%.1f%% in itself)", (double) n->self / all * 100);
         buf_printf(b, "</title><rect class=\"%s%u\" x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%d\"/>",
@@ -156,7 +180,8 @@ static void put_frame(struct buf *b, const struct stack_tree *t, size_t i, uint6
 
 /* Nodes come before their children, children side by side: where a node begins is where the ones before it at
  * its level have ended. */
-static int put_frames(struct buf *b, const struct stack_tree *t, size_t *ret_left_out) {
+static int put_frames(struct buf *b, enum report_view view, const struct stack_tree *t,
+                      size_t *ret_left_out) {
         _cleanup_free_ uint64_t *next = calloc((size_t) t->depth + 2, sizeof(*next));
         uint64_t smallest = smallest_total(t);
 
@@ -172,7 +197,7 @@ static int put_frames(struct buf *b, const struct stack_tree *t, size_t *ret_lef
                 if (n->total < smallest)
                         ++*ret_left_out;
                 else
-                        put_frame(b, t, i, begin);
+                        put_frame(b, view, t, i, begin);
         }
         return 0;
 }
@@ -195,39 +220,37 @@ static void put_controls(struct buf *b) {
                 "<text x=\"9\" y=\"51\"></text></g>\n");
 }
 
-static void put_footer(struct buf *b, const struct stack_tree *t, unsigned height, size_t left_out) {
+static void put_footer(struct buf *b, enum report_view view, const struct stack_tree *t, unsigned height,
+                       size_t left_out) {
         if (t->nodes[0].total == 0)
-                buf_printf(
-                        b,
-                        "<text class=\"legend\" x=\"%d\" y=\"%d\">No CPU samples: the start spent its time "
-                        "waiting, or was shorter than the sampling period.</text>\n",
-                        SIDE, TOP + ROW);
+                buf_printf(b, "<text class=\"legend\" x=\"%d\" y=\"%d\">%s</text>\n", SIDE, TOP + ROW,
+                           views[view].empty);
         if (left_out > 0) {
                 buf_printf(b, "<text id=\"left\" x=\"%d\" y=\"%u\">", SIDE, height - 12);
                 text_count(b, left_out);
-                buf_puts(b,
-                         " frames with fewest samples are left out; the folded stacks have all.</text>\n");
+                buf_puts(b, " narrowest frames are left out; the folded stacks have all.</text>\n");
         }
 }
 
-int report_write_svg(const struct analysis *a, FILE *out) {
+int report_write_svg(const struct analysis *a, const struct report_options *options, FILE *out) {
+        enum report_view view = options->view;
         _cleanup_(stack_tree_done) struct stack_tree tree = STACK_TREE_NULL;
         _cleanup_(buf_done) struct buf b = BUF_NULL;
         size_t left_out = 0;
         unsigned height;
-        int error = stack_tree_init(a->recording, STACK_TREE_DOWN, &tree);
+        int error = stack_tree_init(a->recording, view, STACK_TREE_DOWN, &tree);
 
         if (error < 0)
                 return error;
         height = TOP + (tree.depth + 1) * ROW + BOTTOM;
-        put_header(&b, a, &tree, height);
+        put_header(&b, a, view, &tree, height);
         put_legend(&b, &tree);
         if (tree.nodes[0].total > 0) {
-                error = put_frames(&b, &tree, &left_out);
+                error = put_frames(&b, view, &tree, &left_out);
                 if (error < 0)
                         return error;
         }
-        put_footer(&b, &tree, height, left_out);
+        put_footer(&b, view, &tree, height, left_out);
         put_controls(&b);
         buf_printf(&b, "<script><![CDATA[\n%s]]></script>\n</svg>\n", flamegraph_js);
         if (buf_error(&b) < 0)

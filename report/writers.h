@@ -9,5 +9,5 @@
 int report_write_text(const struct analysis *a, const struct report_options *options, FILE *out);
 int report_write_json(const struct analysis *a, const struct report_options *options, bool pretty,
                       FILE *out);
-int report_write_folded(const struct analysis *a, FILE *out);
-int report_write_svg(const struct analysis *a, FILE *out);
+int report_write_folded(const struct analysis *a, const struct report_options *options, FILE *out);
+int report_write_svg(const struct analysis *a, const struct report_options *options, FILE *out);

@@ -362,7 +362,9 @@ static void read_samples(struct description *d, const struct words *w) {
         const char *stack = option(w, "stack", NULL);
         struct rec_sample row = {
                 .process = process,
-                .weight_ns = NSEC_PER_SEC / d->start.frequency_hz,
+                .weight_ns = option(w, "weight", NULL) ? span(d, w, "weight")
+                                                       : NSEC_PER_SEC / d->start.frequency_hz,
+                .blocked_ns = span(d, w, "blocked"),
                 .tid = (uint32_t) number(d, w, "tid", strtoul(w->word[1], NULL, 10)),
                 .comm = text(d, option(w, "comm", "")),
                 .kind = one_of(d, w->word[2], sample_kind_name, REC_SAMPLE_MAX),

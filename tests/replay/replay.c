@@ -3,7 +3,8 @@
 /*
  * replay build FILE.rec FILE.startprof   makes a recording from a description
  * replay plain FILE.rec FILE.startprof   the same, not compressed
- * replay write FORMAT FILE.startprof     writes the report: text, color, json, pretty, folded, svg, journal
+ * replay write FORMAT FILE.startprof     writes the report: text, color, json, pretty, folded, svg, journal;
+ *                                        waits and wall: folded stacks of these views; wall-svg
  * replay time FORMAT FILE.startprof      the CPU time that takes, in milliseconds
  */
 
@@ -54,8 +55,14 @@ static int write_report(const char *format, const char *file, FILE *out) {
                 error = write_journal(r);
         else {
                 options.color = streq(format, "color");
+                if (startswith(format, "wa"))
+                        options.view = streq(format, "waits") ? REPORT_WAITS : REPORT_WALL;
                 if (options.color)
                         f = REPORT_TEXT;
+                else if (streq(format, "waits") || streq(format, "wall"))
+                        f = REPORT_FOLDED;
+                else if (streq(format, "wall-svg"))
+                        f = REPORT_SVG;
                 else if (!streq(format, "pretty"))
                         error = report_format_from_name(format, &f);
                 if (error == 0)
