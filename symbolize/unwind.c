@@ -370,6 +370,22 @@ static bool try_epilogue(struct walk *w) {
         return true;
 }
 
+/* Code made at run time that reserves a word to align the stack, calls, and returns: the trampolines of CPython
+ * 3.12 and 3.13 (Python/asm_trampoline.S), one for each Python function, which neither keep a frame pointer nor
+ * have CFI. Nobody has their bytes, so the caller has to prove itself by a call instruction in a file. */
+static bool try_trampoline(struct walk *w) {
+        struct registers *r = &w->regs;
+        uint64_t place = r->value[DWARF_RSP] + 8, return_address;
+
+        if (w->interrupted || w->here.image || !read_word(w, place, &return_address) ||
+            !is_return_address(w, return_address, false))
+                return false;
+
+        r->value[DWARF_RIP] = return_address;
+        r->value[DWARF_RSP] = place + 8;
+        return true;
+}
+
 static bool step_without_cfi(struct walk *w) {
         const uint8_t *code = code_at(&w->here, w->regs.value[DWARF_RIP], X86_SIGRETURN_BYTES);
 
@@ -379,6 +395,8 @@ static bool step_without_cfi(struct walk *w) {
                 return enter_caller(w, REC_HOW_LEAF);
         if (try_frame_pointer(w))
                 return enter_caller(w, REC_HOW_FRAME_POINTER);
+        if (try_trampoline(w))
+                return enter_caller(w, REC_HOW_LEAF);
         if (is_root_without_cfi(w))
                 return finish(w, REC_STACK_COMPLETE);
         return finish_without_cfi(w);

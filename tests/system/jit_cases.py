@@ -109,15 +109,14 @@ def python_service(c, name, *lines):
     oneshot(c, name, f"/usr/bin/python3 /srv/case-jit/app.py {BURN_MSEC}", *lines)
 
 
-def burnt(c, report, name):
-    """Samples whose stack has the function, of all."""
-    lines = folded(c, report).splitlines()
-    return (sum(int(line.split()[-1]) for line in lines if name in line), sum(int(line.split()[-1]) for line in lines))
-
-
 def expect_names(c, report, name):
-    named, total = burnt(c, report, name)
+    """Most samples have the function, and most stacks are complete."""
+    lines = [line.rsplit(" ", 1) for line in folded(c, report).splitlines()]
+    total = sum(int(count) for _, count in lines)
+    named = sum(int(count) for stack, count in lines if re.search(name, stack))
     check(named * 2 > total, f"{named} of {total} samples name {name}")
+    stacks = report["stacks"]
+    check(stacks["complete"] * 5 >= stacks["samples"] * 4, f"complete stacks: {stacks}")
     check(any(m["symbols"] == "perf-map" for m in report["modules"]), f"no module with a perf map: {report['modules']}")
 
 
@@ -126,7 +125,7 @@ def node_functions(c):
     """A JavaScript function is named from the map in the service's own /tmp, after the process is gone."""
     node_service(c, "case-node.service", "Environment=NODE_OPTIONS=--perf-basic-prof", "PrivateTmp=yes")
     _, report, _ = c.profile("case-node.service")
-    expect_names(c, report, "collatzUntil")
+    expect_names(c, report, r";JS:.?collatzUntil")
     equal(c.run("sh", "-c", "ls /tmp/perf-*.map", check=False).stdout, "", "maps outside of the service's /tmp")
 
 
@@ -135,7 +134,7 @@ def dotnet_methods(c):
     """A method that .NET compiled while it ran is named."""
     dotnet_service(c, "case-dotnet.service", "Environment=DOTNET_PerfMapEnabled=1", "PrivateTmp=yes")
     _, report, _ = c.profile("case-dotnet.service")
-    expect_names(c, report, "Numbers::CollatzSteps")
+    expect_names(c, report, r";Program::<Main>\$;Numbers::CollatzSteps")
 
 
 @case("trixie")
@@ -143,7 +142,7 @@ def python_functions(c):
     """A function of CPython 3.13 is named."""
     python_service(c, "case-python.service", "Environment=PYTHONPERFSUPPORT=1", "PrivateTmp=yes")
     _, report, _ = c.profile("case-python.service")
-    expect_names(c, report, "py::collatz_steps")
+    expect_names(c, report, r";py::<module>:.*;py::collatz_steps:")
 
 
 @case()
@@ -152,7 +151,7 @@ def pid_namespace(c):
     node_service(c, "case-inner.service", "Environment=NODE_OPTIONS=--perf-basic-prof", "PrivateTmp=yes",
                  before="/usr/bin/unshare --pid --fork --mount-proc ")
     _, report, _ = c.profile("case-inner.service")
-    expect_names(c, report, "collatzUntil")
+    expect_names(c, report, r";JS:.?collatzUntil")
 
 
 def advice(report):
@@ -197,7 +196,7 @@ def perf_map_for_one_start(c):
     """--perf-map sets the switches for one start, beside what the unit sets, and takes them away again."""
     node_service(c, "case-once.service", "Environment=NODE_OPTIONS=--trace-warnings")
     _, report, _ = c.profile("--perf-map", "case-once.service")
-    expect_names(c, report, "collatzUntil")
+    expect_names(c, report, r";JS:.?collatzUntil")
     expect_clean(c, "case-once.service")
 
 

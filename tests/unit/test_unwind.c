@@ -488,6 +488,30 @@ static void jit_code_is_left_by_the_frame_pointer(void **state) {
         assert_int_equal(w->frames[0].offset, JIT + 0x10);
 }
 
+/* As CPython's: sub $8,%rsp; call *%rcx; add $8,%rsp; ret. */
+static void a_trampoline_made_at_run_time_is_left_by_the_word_that_it_reserves(void **state) {
+        _cleanup_(world_freep) struct world *w = world_new();
+        uint32_t cie = put_cie(w, "zR");
+
+        FDE(w, cie, F(1), DW_CFA_nop);
+        FDE(w, cie, F(3), DW_CFA_undefined, DWARF_RIP);
+        w->stack.regs[DWARF_RBP] = 7; /* a value of the function before it */
+        w->words[0] = JIT + 0x20;
+        w->words[1] = NOT_CODE; /* reserved, never written */
+        w->words[2] = RET(3);
+        assert_int_equal(walk(w, F(1) + 0x20), REC_STACK_COMPLETE);
+        assert_int_equal(w->count, 3);
+        assert_frame(w, 1, JIT + 0x1f, REC_HOW_CFI);
+        assert_frame(w, 2, RET(3) - 1, REC_HOW_LEAF);
+
+        w->words[2] = RET(3) + 1; /* behind no call */
+        assert_int_equal(walk(w, F(1) + 0x20), REC_STACK_NO_CFI);
+        assert_int_equal(w->count, 2);
+        w->words[2] = JIT + 0x60; /* in code that nobody can look at */
+        assert_int_equal(walk(w, F(1) + 0x20), REC_STACK_NO_CFI);
+        assert_int_equal(w->count, 2);
+}
+
 static void a_leaf_without_cfi_has_its_return_address_at_sp(void **state) {
         _cleanup_(world_freep) struct world *w = world_new();
         uint32_t cie = put_cie(w, "zR");
@@ -794,6 +818,7 @@ int main(void) {
                 cmocka_unit_test(a_frame_pointer_into_what_was_cut_off_says_so),
                 cmocka_unit_test(the_end_of_a_frame_pointer_chain_is_a_root),
                 cmocka_unit_test(jit_code_is_left_by_the_frame_pointer),
+                cmocka_unit_test(a_trampoline_made_at_run_time_is_left_by_the_word_that_it_reserves),
                 cmocka_unit_test(a_leaf_without_cfi_has_its_return_address_at_sp),
                 cmocka_unit_test(the_first_instructions_without_cfi_are_known_by_their_code),
                 cmocka_unit_test(an_epilogue_is_run_when_cfi_is_silent_about_it),
