@@ -19,15 +19,38 @@ static bool is_dotnet_module(const struct recording *r, uint32_t module) {
         return false;
 }
 
-static bool is_dotnet_frame(const struct recording *r, uint32_t frame) {
+/* A method of a natively compiled program: its metadata named it, or its debug file, or what that says of the
+ * garbage collector, which is linked into it. */
+static bool is_compiled_natively(const struct recording *r, uint32_t frame) {
         const struct rec_name *rows;
         uint32_t n = frame_names(r, frame, &rows);
+        const char *name;
 
-        if (is_dotnet_module(r, r->frames[frame].module))
-                return true;
-        /* Symbols of a NativeAOT executable's debug file: the core library's short name is in all of them. */
-        return n > 0 && (rows[0].source == REC_SOURCE_NATIVEAOT ||
-                         startswith(recording_text(r, rows[0].name), "S_P_CoreLib_"));
+        if (n == 0)
+                return false;
+        name = recording_text(r, rows[0].name);
+        return rows[0].source == REC_SOURCE_NATIVEAOT ||
+               (rows[0].source != REC_SOURCE_PERF_MAP &&
+                (startswith(name, "S_P_CoreLib_") || startswith(name, "System.") ||
+                 startswith(name, "WKS::") || startswith(name, "SVR::")));
+}
+
+static bool is_dotnet_frame(const struct recording *r, uint32_t frame) {
+        return is_dotnet_module(r, r->frames[frame].module) || is_compiled_natively(r, frame);
+}
+
+int dotnet_modules(const struct recording *r, bool **ret) {
+        bool *dotnet = calloc((size_t) r->n_modules + 1, sizeof(*dotnet));
+
+        if (!dotnet)
+                return -ENOMEM;
+        for (uint32_t i = 0; i < r->n_modules; i++)
+                dotnet[i] = is_dotnet_module(r, i);
+        for (uint32_t i = 0; i < r->n_frames; i++)
+                if (r->frames[i].module < r->n_modules && is_compiled_natively(r, i))
+                        dotnet[r->frames[i].module] = true;
+        *ret = dotnet;
+        return 0;
 }
 
 /* Per stack, once: many samples share one. */

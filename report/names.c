@@ -4,9 +4,13 @@
 #include <ctype.h>
 
 #include "common/macro.h"
+#include "report/csharp.h"
 
-/* Bytes of a name that is looked into: the work grows with the square, and C++ names of 4 KB are rare. */
-enum { SHORTEN_MAX = 4096 };
+/* The worker writes no longer names, but a recording may come from anybody. */
+enum {
+        SHORTEN_MAX = 4096, /* bytes of a name that are looked into; C++ names of 4 KB are rare */
+        FULL_NAME_MAX = 8192,
+};
 
 const char *path_basename(const char *path) {
         const char *slash = strrchr(path, '/');
@@ -57,7 +61,7 @@ static bool is_runtime_library(const char *path) {
         return false;
 }
 
-/* NativeAOT links its runtime into the executable. */
+/* A natively compiled .NET program holds its runtime. */
 static bool is_runtime_function(const char *name) {
         static const char *const prefixes[] = { "Rhp", "WKS::", "SVR::", "SystemNative_",
                                                 "GCToEEInterface::" };
@@ -68,10 +72,30 @@ static bool is_runtime_function(const char *name) {
         return false;
 }
 
-/* A C# method as the symbols of a NativeAOT debug file have it: "System_IO_Watcher__Add", "S_P_CoreLib_…". */
-static bool is_managed_symbol(const char *name) {
+/* A C# method, also as the symbols of a debug file have it when nobody could read them: "S_P_CoreLib_…__Add". */
+static bool is_managed_name(const char *name) {
+        static const char *const roots[] = { "System.", "Microsoft.", "Internal.", "Interop.", "<Module>." };
+        static const char *const marks[] = { ".<", "+<", "..ctor", "..cctor" };
+
+        for (size_t i = 0; i < ARRAY_SIZE(roots); i++)
+                if (startswith(name, roots[i]))
+                        return true;
+        for (size_t i = 0; i < ARRAY_SIZE(marks); i++)
+                if (strstr(name, marks[i]))
+                        return true;
         return (startswith(name, "S_P_") || startswith(name, "System_") || startswith(name, "Microsoft_")) &&
                strstr(name, "__");
+}
+
+/* JavaScript and Python have perf maps, too; only .NET's names an assembly in brackets. */
+static bool is_csharp(const struct recording *r, const struct rec_name *row) {
+        const char *name = recording_text(r, row->name);
+
+        switch (row->source) {
+        case REC_SOURCE_NATIVEAOT: return true;
+        case REC_SOURCE_PERF_MAP: return strstr(name, "] ") != NULL;
+        default: return is_managed_name(name);
+        }
 }
 
 enum frame_kind frame_kind_of(const struct recording *r, uint32_t frame) {
@@ -81,7 +105,7 @@ enum frame_kind frame_kind_of(const struct recording *r, uint32_t frame) {
 
         if (n > 0) {
                 if (rows[0].source == REC_SOURCE_NATIVEAOT || rows[0].source == REC_SOURCE_PERF_MAP ||
-                    is_managed_symbol(recording_text(r, rows[0].name)))
+                    is_managed_name(recording_text(r, rows[0].name)))
                         return FRAME_MANAGED;
                 if (rows[0].source == REC_SOURCE_LABEL ||
                     is_runtime_function(recording_text(r, rows[0].name)))
@@ -118,35 +142,72 @@ void frame_place(struct buf *b, const struct recording *r, uint32_t frame) {
 }
 
 void frame_full_name(struct buf *b, const struct recording *r, uint32_t frame, const struct rec_name *row) {
-        if (row && row->name != 0)
-                buf_puts(b, recording_text(r, row->name));
-        else
+        const char *name = row ? recording_text(r, row->name) : "";
+        size_t size = strnlen(name, FULL_NAME_MAX + 1);
+
+        if (size == 0)
                 frame_place(b, r, frame);
+        else if (size <= FULL_NAME_MAX)
+                buf_append(b, name, size);
+        else {
+                buf_append(b, name, FULL_NAME_MAX);
+                buf_puts(b, "…");
+        }
 }
 
 void frame_short_name(struct buf *b, const struct recording *r, uint32_t frame, const struct rec_name *row) {
-        if (row && row->name != 0)
-                name_shorten(b, recording_text(r, row->name));
-        else
+        const char *name = row ? recording_text(r, row->name) : "";
+
+        if (!*name)
                 frame_place(b, r, frame);
+        else if (strnlen(name, SHORTEN_MAX) == SHORTEN_MAX)
+                name_shorten(b, name);
+        else if (is_csharp(r, row) && strpbrk(name, ".:"))
+                csharp_shorten(b, name);
+        else if (row->source == REC_SOURCE_PERF_MAP ||
+                 is_csharp(r, row)) /* of JavaScript, of a broken symbol */
+                buf_puts(b, name);
+        else
+                name_shorten(b, name);
+}
+
+void frame_parameters(struct buf *b, const struct recording *r, const struct rec_name *row) {
+        const char *name = row ? recording_text(r, row->name) : "";
+
+        if (*name && is_csharp(r, row) && strnlen(name, SHORTEN_MAX + 1) <= SHORTEN_MAX)
+                csharp_parameters(b, name);
 }
 
 /* ---- shortening ---- */
 
-/* The bracket that closes the one at `open`; NULL: none does. Arrows are no brackets. */
-static const char *closing(const char *open, char left, char right) {
-        int depth = 0;
+/* Brackets of a name and what closes them: closes[i] is the place of the one that closes the one at i, 0: it is
+ * none, or none does. Arrows are no brackets. */
+struct brackets {
+        const char *name;
+        uint16_t closes[SHORTEN_MAX];
+};
 
-        for (const char *p = open; *p; p++) {
-                if (*p == left)
-                        depth++;
-                else if (*p == right && !(p > open && p[-1] == '-') &&
-                         !(p > open && p[-1] == '=' && right == '>')) {
-                        if (--depth == 0)
-                                return p;
-                }
+_Static_assert(SHORTEN_MAX <= UINT16_MAX, "places fit");
+
+static void match(struct brackets *b, char left, char right) {
+        uint16_t open[SHORTEN_MAX];
+        size_t depth = 0;
+
+        for (size_t i = 0; b->name[i]; i++) {
+                char before = i > 0 ? b->name[i - 1] : '\0';
+
+                if (b->name[i] == left)
+                        open[depth++] = (uint16_t) i;
+                else if (b->name[i] == right && depth > 0 && before != '-' &&
+                         !(before == '=' && right == '>'))
+                        b->closes[open[--depth]] = (uint16_t) i;
         }
-        return NULL;
+}
+
+static const char *closing(const struct brackets *b, const char *open) {
+        size_t at = b->closes[open - b->name];
+
+        return at > 0 ? b->name + at : NULL;
 }
 
 static bool is_word(char c) {
@@ -186,8 +247,8 @@ static const char *without_return_type(const char *name) {
 
 /* Where to go on behind the arguments that begin at p; NULL: these are none, "": nothing follows that matters
  * (" const", " [clone .cold]"). */
-static const char *behind_arguments(const char *p) {
-        const char *close = closing(p, '(', ')');
+static const char *behind_arguments(const struct brackets *b, const char *p) {
+        const char *close = closing(b, p);
 
         if (!close)
                 return NULL;
@@ -196,18 +257,36 @@ static const char *behind_arguments(const char *p) {
         return close[1] == '\0' || close[1] == ' ' || close[1] == '[' ? "" : NULL;
 }
 
+/* Behind a bracket at p that is left out, after what stands for it; NULL: it stays. */
+static const char *leave_out(struct buf *s, const struct brackets *b, const char *p, bool after_operator) {
+        if (*p == '(' && p > b->name && !startswith(p, "(anonymous namespace)"))
+                return behind_arguments(b, p);
+        if (*p != '<' || !closing(b, p))
+                return NULL;
+        if (s->size >= 2 && p >= b->name + 2 && memcmp(p - 2, "::", 2) == 0) { /* Rust: "sort::<u8>" */
+                s->size -= strlen("::");
+                s->data[s->size] = '\0';
+        } else if (!is_template(b->name, p) && !after_operator)
+                return NULL;
+        buf_puts(s, "<…>");
+        return closing(b, p) + 1;
+}
+
 void name_shorten(struct buf *b, const char *name) {
         _cleanup_(buf_done) struct buf s = BUF_NULL;
         bool signature = false, after_operator = false;
+        struct brackets brackets = { .name = name };
 
-        if (strnlen(name, SHORTEN_MAX + 1) > SHORTEN_MAX) {
+        if (strnlen(name, SHORTEN_MAX) == SHORTEN_MAX) {
                 buf_append(b, name, SHORTEN_MAX);
                 buf_puts(b, "…");
                 return;
         }
+        match(&brackets, '(', ')');
+        match(&brackets, '<', '>');
         for (const char *p = name; *p;) {
                 size_t n = operator_name(name, p);
-                const char *next = NULL;
+                const char *next;
 
                 if (n > 0) {
                         buf_append(&s, p, n);
@@ -216,12 +295,7 @@ void name_shorten(struct buf *b, const char *name) {
                         after_operator = true;
                         continue;
                 }
-                if (*p == '(' && p > name && !startswith(p, "(anonymous namespace)"))
-                        next = behind_arguments(p);
-                if (*p == '<' && (is_template(name, p) || after_operator) && closing(p, '<', '>')) {
-                        next = closing(p, '<', '>') + 1;
-                        buf_puts(&s, "<…>");
-                }
+                next = leave_out(&s, &brackets, p, after_operator);
                 if (next) {
                         signature = true;
                         p = next;
@@ -232,14 +306,23 @@ void name_shorten(struct buf *b, const char *name) {
         buf_puts(b, signature ? without_return_type(buf_text(&s)) : name);
 }
 
-const char *name_without_namespace(const char *name) {
-        const char *last = strrchr(name, '.'), *before = last;
+/* The dot before `end`, "..ctor"'s first one; name: there is none. */
+static const char *dot_before(const char *name, const char *end) {
+        while (end > name && *--end != '.')
+                continue;
+        while (end > name && end[-1] == '.')
+                end--;
+        return end;
+}
 
-        while (before > name && before[-1] == '.') /* "A.B..ctor" */
-                before--;
-        while (before > name && before[-1] != '.')
-                before--;
-        return last ? before : name;
+const char *name_without_namespace(const char *name) {
+        static const char lambda[] = ".lambda";
+        const char *end = name + strcspn(name, "("), *dot = dot_before(name, end);
+
+        if ((size_t) (end - dot) == strlen(lambda) && startswith(dot, lambda))
+                dot = dot_before(name, dot);
+        dot = dot_before(name, dot);
+        return dot > name ? dot + 1 : name;
 }
 
 bool name_is_wrapper(const char *name) {

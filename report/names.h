@@ -37,11 +37,14 @@ bool frame_is_named(const struct recording *r, uint32_t frame);
 
 /* "file+0x1145", "0x7f0012" without a module: what is known without a name. */
 void frame_place(struct buf *b, const struct recording *r, uint32_t frame);
-/* The whole name of one row of frame_names(), or the place; `row` NULL: the place. */
+/* The whole name of one row of frame_names() (cut at 8 KB), or the place; `row` NULL: the place. */
 void frame_full_name(struct buf *b, const struct recording *r, uint32_t frame, const struct rec_name *row);
-/* The same for a line of limited length: without argument lists and return types, template arguments as <…>. */
+/* The same for a line of limited length: without argument lists and return types, template arguments as <…>;
+ * C# as report/csharp.h says. */
 void frame_short_name(struct buf *b, const struct recording *r, uint32_t frame, const struct rec_name *row);
-/* Makes the short form of a demangled name (C++, Rust, C#); a name with unbalanced brackets stays whole. */
+/* What tells overloads of a C# method apart, "(Int32, String)"; nothing for other names. */
+void frame_parameters(struct buf *b, const struct recording *r, const struct rec_name *row);
+/* Makes the short form of a demangled name (C++, Rust); a name with unbalanced brackets stays whole. */
 void name_shorten(struct buf *b, const char *name);
 /* The type and the method of a managed name: "System.IO.Path.Combine" → "Path.Combine". */
 const char *name_without_namespace(const char *name);

@@ -3,12 +3,16 @@
 
 #include "common/hash.h"
 #include "common/macro.h"
+#include "report/dotnet.h"
+#include "report/runtime_part.h"
 #include "report/syscalls.h"
 #include "report/thread_times.h"
 
 enum {
         DEPTH_MAX = 1024, /* frames of one stack that are shown; the unwinder stops earlier */
         PATH_WORDS_MAX = 64 * 1024 * 1024, /* of all different stacks; beyond, a stack is a mark */
+        PLACE_MAX = 4096, /* bytes of a path */
+        NAME_MAX_BYTES = 16 * 1024, /* more than any name has that report/names.h gives */
 };
 
 /* Instead of the index of a stack. */
@@ -36,6 +40,10 @@ struct builder {
         struct stack_tree tree;
         struct hash *known; /* kind, text → label */
         size_t labels_allocated;
+        bool *shown; /* per frame: it is in the picture */
+        bool *dotnet; /* per module */
+        struct hash *parameters; /* short name of a method → index of its parameters */
+        struct hash *overloaded; /* short names that have more than one list of them */
         uint32_t *frame_labels, *first_frame_label; /* per frame, outermost inline first */
         uint32_t *ranks; /* label → place in the order of texts */
         struct group *groups;
@@ -48,6 +56,10 @@ static void builder_done(struct builder *b) {
         thread_times_done(&b->threads);
         free(b->process_labels);
         hash_free(b->known);
+        hash_free(b->parameters);
+        hash_free(b->overloaded);
+        free(b->shown);
+        free(b->dotnet);
         free(b->frame_labels);
         free(b->first_frame_label);
         free(b->ranks);
@@ -62,10 +74,11 @@ static const char *offset_as_text(size_t offset) {
         return (const char *) offset;
 }
 
-static size_t keep_text(struct builder *b, const char *text) {
+static size_t keep_text(struct builder *b, const char *text, size_t size_max) {
         size_t at = b->tree.texts.size;
 
-        buf_append(&b->tree.texts, text, strlen(text) + 1);
+        buf_append(&b->tree.texts, text, strnlen(text, size_max));
+        buf_putc(&b->tree.texts, '\0');
         return at;
 }
 
@@ -96,11 +109,11 @@ static int add_label(struct builder *b, enum frame_kind kind, const char *text, 
                 b->tree.labels = grown;
                 b->labels_allocated = allocated;
         }
-        text_at = keep_text(b, text);
+        text_at = keep_text(b, text, NAME_MAX_BYTES);
         b->tree.labels[b->tree.n_labels++] = (struct stack_label){
                 .text = offset_as_text(text_at),
-                .full = offset_as_text(streq(full, text) ? text_at : keep_text(b, full)),
-                .place = offset_as_text(keep_text(b, place)),
+                .full = offset_as_text(streq(full, text) ? text_at : keep_text(b, full, NAME_MAX_BYTES)),
+                .place = offset_as_text(keep_text(b, place, PLACE_MAX)),
                 .kind = kind,
         };
         return buf_error(&b->tree.texts);
@@ -110,17 +123,108 @@ static int add_mark(struct builder *b, enum frame_kind kind, const char *text, u
         return add_label(b, kind, text, text, "", ret);
 }
 
+static const struct runtime_part *part_of(const struct builder *b, uint32_t frame, const char *name,
+                                          enum frame_kind kind) {
+        uint32_t module = b->r->frames[frame].module;
+        bool dotnet = kind == FRAME_MANAGED || (module < b->r->n_modules && b->dotnet[module]);
+
+        return dotnet ? runtime_part(name) : NULL;
+}
+
 static int add_frame_row(struct builder *b, uint32_t frame, const struct rec_name *row, uint32_t *ret) {
         _cleanup_(buf_done) struct buf text = BUF_NULL, full = BUF_NULL;
+        enum frame_kind kind = frame_kind_of(b->r, frame);
         uint32_t module = b->r->frames[frame].module;
+        const char *place = module < b->r->n_modules ? recording_text(b->r, b->r->modules[module].path) : "";
+        const struct runtime_part *part;
+        uint64_t ignored;
 
         frame_short_name(&text, b->r, frame, row);
         frame_full_name(&full, b->r, frame, row);
         if (buf_error(&text) < 0 || buf_error(&full) < 0)
                 return -ENOMEM;
-        return add_label(b, frame_kind_of(b->r, frame), buf_text(&text), buf_text(&full),
-                         module < b->r->n_modules ? recording_text(b->r, b->r->modules[module].path) : "",
-                         ret);
+        part = part_of(b, frame, buf_text(&text), kind);
+        if (part)
+                return add_label(b, FRAME_RUNTIME, part->label, part->words, place, ret);
+        if (hash_get(b->overloaded, buf_text(&text), text.size, &ignored) == 0)
+                frame_parameters(&text, b->r, row);
+        return buf_error(&text) < 0 ? -ENOMEM
+                                    : add_label(b, kind, buf_text(&text), buf_text(&full), place, ret);
+}
+
+/* ---- which frames, and what tells their names apart ---- */
+
+static bool is_wait(const struct rec_sample *s) {
+        return s->kind == REC_SAMPLE_WAIT || s->kind == REC_SAMPLE_FAULT;
+}
+
+static bool is_in_view(const struct builder *b, const struct rec_sample *s) {
+        switch (b->view) {
+        case REPORT_CPU: return !is_wait(s);
+        case REPORT_WAITS: return is_wait(s);
+        default: return true;
+        }
+}
+
+static int mark_shown_frames(struct builder *b) {
+        const struct recording *r = b->r;
+        _cleanup_free_ bool *seen = calloc((size_t) r->n_stacks + 1, sizeof(*seen));
+
+        b->shown = calloc((size_t) r->n_frames + 1, sizeof(*b->shown));
+        if (!seen || !b->shown)
+                return -ENOMEM;
+        for (uint32_t i = 0; i < r->n_samples; i++) {
+                uint32_t stack = r->samples[i].stack;
+
+                if (!is_in_view(b, r->samples + i) || stack >= r->n_stacks || seen[stack])
+                        continue;
+                seen[stack] = true;
+                for (uint32_t j = 0; j < MIN(r->stacks[stack].count, (uint32_t) DEPTH_MAX); j++)
+                        b->shown[r->stack_frames[r->stacks[stack].first + j]] = true;
+        }
+        return 0;
+}
+
+/* Methods whose short name stands for more than one list of parameters in this picture. */
+static int note_parameters(struct builder *b, struct hash *lists, uint32_t frame,
+                           const struct rec_name *row) {
+        _cleanup_(buf_done) struct buf name = BUF_NULL, list = BUF_NULL;
+        uint64_t index, known;
+        int error;
+
+        frame_parameters(&list, b->r, row);
+        if (list.size == 0)
+                return buf_error(&list);
+        frame_short_name(&name, b->r, frame, row);
+        if (buf_error(&name) < 0 || buf_error(&list) < 0)
+                return -ENOMEM;
+        error = hash_intern(lists, list.data, list.size, hash_count(lists), &index);
+        if (error >= 0)
+                error = hash_intern(b->parameters, buf_text(&name), name.size, index, &known);
+        if (error == 0 && known != index)
+                error = hash_put(b->overloaded, buf_text(&name), name.size, 1);
+        return MIN(error, 0);
+}
+
+static int find_overloads(struct builder *b) {
+        _cleanup_(hash_freep) struct hash *lists = hash_new();
+
+        b->parameters = hash_new();
+        b->overloaded = hash_new();
+        if (!lists || !b->parameters || !b->overloaded)
+                return -ENOMEM;
+        for (uint32_t frame = 0; frame < b->r->n_frames; frame++) {
+                const struct rec_name *rows = NULL;
+                uint32_t n = b->shown[frame] ? frame_names(b->r, frame, &rows) : 0;
+
+                for (uint32_t i = 0; i < n; i++) {
+                        int error = note_parameters(b, lists, frame, rows + i);
+
+                        if (error < 0)
+                                return error;
+                }
+        }
+        return 0;
 }
 
 static int label_frames(struct builder *b) {
@@ -137,7 +241,7 @@ static int label_frames(struct builder *b) {
                 int error;
 
                 b->first_frame_label[frame] = (uint32_t) n;
-                for (uint32_t i = MAX(n_rows, UINT32_C(1)); i > 0; i--) {
+                for (uint32_t i = MAX(n_rows, UINT32_C(1)); i > 0 && b->shown[frame]; i--) {
                         error = add_frame_row(b, frame, n_rows > 0 ? rows + i - 1 : NULL,
                                               b->frame_labels + n);
                         if (error < 0)
@@ -150,10 +254,6 @@ static int label_frames(struct builder *b) {
 }
 
 /* ---- groups of equal samples ---- */
-
-static bool is_wait(const struct rec_sample *s) {
-        return s->kind == REC_SAMPLE_WAIT || s->kind == REC_SAMPLE_FAULT;
-}
 
 static void put_leaf(struct buf *b, const struct rec_sample *s) {
         if (is_wait(s))
@@ -214,14 +314,6 @@ static int thread_label(struct builder *b, const struct thread_time *thread, uin
                 return 0;
         buf_printf(&text, "%s (thread %u)", recording_text(b->r, thread->comm), thread->tid);
         return buf_error(&text) < 0 ? buf_error(&text) : add_mark(b, FRAME_PROCESS, buf_text(&text), ret);
-}
-
-static bool is_in_view(const struct builder *b, const struct rec_sample *s) {
-        switch (b->view) {
-        case REPORT_CPU: return !is_wait(s);
-        case REPORT_WAITS: return is_wait(s);
-        default: return true;
-        }
 }
 
 /* Of the thread's exact time on a CPU each of its samples stands for the same part. */
@@ -376,6 +468,13 @@ static void put(struct group *g, uint32_t label) {
         g->path[g->length++] = label;
 }
 
+/* "[GC]" called by "[GC]" is one row. */
+static bool continues_part(const struct builder *b, const struct group *g, uint32_t label) {
+        return g->length > 0 && g->path[g->length - 1] == label &&
+               b->tree.labels[label].kind == FRAME_RUNTIME &&
+               buf_text(&b->tree.texts)[(size_t) b->tree.labels[label].text] == '[';
+}
+
 static void put_stack(const struct builder *b, const struct marks *marks, struct group *g) {
         const struct rec_stack *s = b->r->stacks + g->stack;
         uint32_t shown = MIN(s->count, (uint32_t) DEPTH_MAX);
@@ -390,7 +489,8 @@ static void put_stack(const struct builder *b, const struct marks *marks, struct
                 uint32_t frame = b->r->stack_frames[s->first + i - 1];
 
                 for (uint32_t j = b->first_frame_label[frame]; j < b->first_frame_label[frame + 1]; j++)
-                        put(g, b->frame_labels[j]);
+                        if (!continues_part(b, g, b->frame_labels[j]))
+                                put(g, b->frame_labels[j]);
         }
 }
 
@@ -535,7 +635,13 @@ static int build(struct builder *b) {
         error = add_marks(b, &marks);
         if (error < 0)
                 return error;
-        error = label_frames(b);
+        error = mark_shown_frames(b);
+        if (error >= 0)
+                error = dotnet_modules(b->r, &b->dotnet);
+        if (error >= 0)
+                error = find_overloads(b);
+        if (error >= 0)
+                error = label_frames(b);
         if (error < 0)
                 return error;
         error = collect_groups(b);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "common/buf.h"
+#include "report/csharp.h"
 #include "report/names.h"
 #include "symbolize/demangle.h"
 #include "symbolize/demangle_dotnet.h"
@@ -24,6 +25,8 @@ static void shorten(const char *name) {
         _cleanup_(buf_done) struct buf b = BUF_NULL;
 
         name_shorten(&b, name);
+        csharp_shorten(&b, name);
+        csharp_parameters(&b, name);
         if (buf_error(&b) < 0)
                 abort();
 }

@@ -19,9 +19,13 @@ static void names_lose_what_a_line_has_no_room_for(void **state) {
                 { "bool operator< <int>(A const&)", "operator<<…>" },
                 { "(anonymous namespace)::f(int)", "(anonymous namespace)::f" },
                 { "a::b(int)::{lambda(int)#1}::operator()(int) const", "a::b::{lambda(int)#1}::operator()" },
-                { "Program.<Main>$(String[])", "Program.<Main>$" },
-                { "A.<>c.<M>b__0(Int32)", "A.<>c.<M>b__0" },
-                { "System.Collections.Generic.List`1.Add(T)", "System.Collections.Generic.List`1.Add" },
+                { "<alloc::vec::Vec<u8>>::push", "<alloc::vec::Vec<…>>::push" },
+                { "core::slice::sort::quicksort::<A<u8>, [B]>", "core::slice::sort::quicksort<…>" },
+                { "<&u64 as core::fmt::Debug>::fmt", "<&u64 as core::fmt::Debug>::fmt" },
+                { "f<(A)1>(int) [clone .cold]", "f<…>" },
+                { "f)(int)", "f)" },
+                { "a>b<c>", "a>b<…>" },
+                { "::<", "::<" },
                 { "f(", "f(" },
                 { "name with spaces", "name with spaces" },
                 { "", "" },
@@ -49,6 +53,10 @@ static void the_namespace_goes_first(void **state) {
         assert_string_equal(name_without_namespace("A.B..ctor"), "B..ctor");
         assert_string_equal(name_without_namespace("Main"), "Main");
         assert_string_equal(name_without_namespace("a.b"), "a.b");
+        assert_string_equal(name_without_namespace("A.B.C.lambda"), "B.C.lambda");
+        assert_string_equal(name_without_namespace("A.B.C(X.Y, Z)"), "B.C(X.Y, Z)");
+        assert_string_equal(name_without_namespace(".lambda"), ".lambda");
+        assert_string_equal(name_without_namespace(""), "");
 }
 
 static void a_symbol_is_named_only_where_it_has_a_name(void **state) {
