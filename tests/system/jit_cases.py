@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Cases of the system tier with run-times that make their code while they run.
 
-Node and .NET come from this machine: the first with its libraries, the second as its shared framework and a
-program that is published here once. Python is the container's own.
+Node, .NET and Java come from this machine: the first with its libraries, the others with a program that is
+compiled here. Python is the container's own.
 """
 
 import os
@@ -75,11 +75,25 @@ def publish_dotnet():
     return directory, os.path.dirname(os.path.realpath(dotnet))
 
 
+def compile_java():
+    """A class, where the JDK lies, and what its links need; None without a JDK."""
+    jcmd, javac = shutil.which("jcmd"), shutil.which("javac")
+    if not jcmd or not javac:
+        return None
+    directory = build_directory("java")
+    subprocess.run([javac, "-d", directory, "--release", "11",
+                    os.path.join(os.path.dirname(os.path.abspath(__file__)), "services/jit/Burn.java")], check=True)
+    home = os.path.dirname(os.path.dirname(os.path.realpath(jcmd)))
+    configuration = os.path.join("/etc", "-".join(os.path.basename(home).split("-")[:3]))
+    return directory, home, configuration if os.path.isdir(configuration) else directory
+
+
 def binds():
     """What the containers of these cases need from here, as pairs of directories."""
-    node, dotnet = copy_node(), publish_dotnet()
+    node, dotnet, java = copy_node(), publish_dotnet(), compile_java()
     return ((((node, "/jit/node"),) if node else ()) +
-            (((dotnet[0], "/jit/dotnet"), (dotnet[1], "/jit/framework")) if dotnet else ()))
+            (((dotnet[0], "/jit/dotnet"), (dotnet[1], "/jit/framework")) if dotnet else ()) +
+            (((java[0], "/jit/java"), (java[1], "/jit/jdk"), (java[2], java[2])) if java else ()))
 
 
 def oneshot(c, name, start, *lines):
@@ -135,6 +149,28 @@ def dotnet_methods(c):
     dotnet_service(c, "case-dotnet.service", "Environment=DOTNET_PerfMapEnabled=1", "PrivateTmp=yes")
     _, report, _ = c.profile("case-dotnet.service")
     expect_names(c, report, r";Program::<Main>\$;Numbers::CollatzSteps")
+
+
+@case("bookworm")
+def java_methods(c):
+    """A method that Java compiled is named when jcmd makes it write its map during the start, and else jcmd is told."""
+    need(c, "/jit/java", "a JDK")
+    unit = ("[Service]\nType=exec\nRuntimeDirectory=case-java\n"
+            f"ExecStart=/jit/jdk/bin/java -XX:+PreserveFramePointer -cp /jit/java Burn {BURN_MSEC} /run/case-java/warm\n"
+            "ExecStartPost=/bin/sh -c 'until [ -e /run/case-java/warm ]; do sleep 0.02; done; %s'\n")
+    c.unit("case-java.service", unit % "/jit/jdk/bin/jcmd $MAINPID Compiler.perfmap")
+    _, report, _ = c.profile("case-java.service")
+    lines = folded(c, report).splitlines()
+    named = sum(int(line.split()[-1]) for line in lines if re.search(r"Burn\.collatz", line))
+    check(named >= BURN_MSEC // 20, f"{named} samples name Burn.collatz…: {lines}")
+    c.run("systemctl", "stop", "case-java.service")
+
+    c.unit("case-java.service", unit % "true")
+    _, report, _ = c.profile("case-java.service")
+    told = [a for m in report["modules"] for a in m.get("advice", ())]
+    pid = c.run("systemctl", "show", "-P", "MainPID", "case-java.service").stdout.strip()
+    check(told and f"`jcmd {pid} Compiler.perfmap`" in told[0]["text"] and told[0]["dropin"] is None,
+          f"what Java needs: {told}")
 
 
 @case("trixie")
