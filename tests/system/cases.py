@@ -260,6 +260,26 @@ def failing(c):
     equal((status, report["result"]), (1, "dependency"), "dependency failed")
 
 
+def waits(c, report):
+    c.run("startprof", "export", report["recording"], "--view=waits", "-o", "/tmp/waits.folded")
+    return c.run("cat", "/tmp/waits.folded").stdout
+
+
+@case()
+def waits_have_their_stacks(c):
+    """A wait that ended, one that a signal ended, and one that had not ended when the capture did."""
+    asleep = r"^sleep;.*__libc_start_main;.*(?:clock_nanosleep|pause);.*\[waiting\\x20in\\x20(?:clock_nanosleep|pause)\] (\d+)$"
+    service(c, "case-nap.service", "/bin/sleep 0.5", kind="oneshot")
+    service(c, "case-late.service", "/bin/sleep infinity", extra="TimeoutStartSec=1")
+    service(c, "case-open.service", "/bin/sleep infinity", kind="simple")
+    for unit, least_usec, options in (("case-nap", 450_000, ()), ("case-late", 900_000, ()),
+                                      ("case-open", 200_000, ("--until=400ms",))):
+        _, report, _ = c.profile(*options, f"{unit}.service", check=False)
+        lines = waits(c, report)
+        found = re.search(asleep, lines, re.M)
+        check(found and int(found[1]) >= least_usec, f"{unit}: {lines}")
+
+
 @case()
 def activation_time_agrees_with_systemd(c):
     service(c, "case-time.service", "/services/burn 200")
