@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "worker/labels.h"
+
 DEFINE_CLEANUP(struct recording_writer *, recording_writer_free);
 
 /* Is a module's line wanted? */
@@ -62,27 +64,64 @@ static void write_ledger(struct recording_writer *w, struct modules *modules, ui
         recording_writer_rows(w, REC_SYMBOLS, &row, sizeof(row), 1);
 }
 
+static struct frame_place place_of(struct modules *modules, const struct rec_frame *frame, bool named) {
+        const struct module *module = frame->module != REC_NONE ? modules_get(modules, frame->module) : NULL;
+        const struct elf_image *image = module && module->names ? name_module_image(module->names) : NULL;
+        struct frame_place place = { .named = named };
+        uint64_t vaddr;
+
+        if (!image)
+                return place;
+        place.role = module_role(image);
+        place.entry = elf_image_vaddr(image, frame->offset, &vaddr) == 0 && module_is_entry(image, vaddr);
+        return place;
+}
+
+/* Frames without a name come after those with one, when it is known what can stand for it. */
+static void write_unnamed(struct recording_writer *w, const struct labels *labels, uint32_t frame,
+                          enum rec_reason reason) {
+        struct name name = { .text = labels_get(labels, frame), .reason = reason };
+
+        if (name.text) {
+                name.source = REC_SOURCE_LABEL;
+                name.reason = REC_REASON_NONE;
+        }
+        write_name(w, frame, &name);
+}
+
 int naming_capture(struct modules *modules, const struct stacks *stacks, void **ret, size_t *ret_bytes) {
         _cleanup_(recording_writer_freep) struct recording_writer *w = recording_writer_new(false);
         _cleanup_free_ uint8_t *touched = calloc(modules_count(modules) + 1, 1);
         const struct rec_frame *frames;
         uint32_t count = stacks_frames(stacks, &frames);
+        _cleanup_(labels_freep) struct labels *labels = labels_new(count);
+        _cleanup_free_ uint8_t *unnamed = calloc((size_t) count + 1, 1); /* 1 + the reason why */
 
-        if (!w || !touched)
+        if (!w || !touched || !labels || !unnamed)
                 return -ENOMEM;
 
         stacks_write(stacks, w);
         for (uint32_t i = 0; i < count; i++) {
+                struct frame_place place;
                 struct name name;
                 int r;
 
                 r = find(modules, &frames[i], &name);
                 if (r < 0)
                         return r;
-                write_name(w, i, &name);
+                place = place_of(modules, &frames[i], name.text != NULL);
+                labels_place(labels, i, &place);
+                if (name.text)
+                        write_name(w, i, &name);
+                else
+                        unnamed[i] = (uint8_t) (1 + name.reason);
                 if (frames[i].module != REC_NONE)
                         touched[frames[i].module] = SAMPLED;
         }
+        labels_find(labels, stacks);
+        for (uint32_t i = 0; i < count; i++)
+                if (unnamed[i] > 0)
+                        write_unnamed(w, labels, i, unnamed[i] - 1);
         for (uint32_t i = 0; i < modules_count(modules); i++)
                 if (touched[i] != UNTOUCHED)
                         write_ledger(w, modules, i, NULL);

@@ -133,6 +133,12 @@ uint32_t stacks_frames(const struct stacks *s, const struct rec_frame **ret) {
         return (uint32_t) (s->frames.size / sizeof(**ret));
 }
 
+uint32_t stacks_rows(const struct stacks *s, const struct rec_stack **ret, const uint32_t **ret_frames) {
+        *ret = (const struct rec_stack *) s->stacks.data;
+        *ret_frames = (const uint32_t *) s->stack_frames.data;
+        return (uint32_t) (s->stacks.size / sizeof(**ret));
+}
+
 static void write_rows(struct recording_writer *w, enum rec_section type, const struct buf *rows,
                        size_t row_bytes) {
         if (rows->size > 0)

@@ -29,5 +29,7 @@ struct stacks_sample {
 int stacks_add(struct stacks *s, uint32_t sample, const struct stacks_sample *stack);
 
 uint32_t stacks_frames(const struct stacks *s, const struct rec_frame **ret);
+/* All different stacks; *ret_frames: the indexes of frames that their rows refer to. */
+uint32_t stacks_rows(const struct stacks *s, const struct rec_stack **ret, const uint32_t **ret_frames);
 /* Adds the sections FRAMES, STACKS, STACK_FRAMES, SAMPLE_STACKS. */
 void stacks_write(const struct stacks *s, struct recording_writer *w);
