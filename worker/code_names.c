@@ -2,7 +2,6 @@
 #include "worker/code_names.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,18 +39,24 @@ struct code_names *code_names_free(struct code_names *c) {
         return NULL;
 }
 
-void code_names_find(struct code_names *c, uint64_t address, struct name *ret) {
+bool code_names_look(const struct code_names *c, uint64_t address, struct name *ret) {
         struct perf_map_symbol symbol;
 
-        if (perf_map_find(c->map, address, &symbol) < 0) {
-                c->missed = true;
-                *ret = (struct name){ .reason = REC_REASON_NO_SYMBOL };
-                return;
-        }
-        c->named = true;
+        if (perf_map_find(c->map, address, &symbol) < 0)
+                return false;
         *ret = (struct name){ .text = symbol.name,
                               .source = REC_SOURCE_PERF_MAP,
                               .displacement = address - symbol.start };
+        return true;
+}
+
+void code_names_find(struct code_names *c, uint64_t address, struct name *ret) {
+        if (code_names_look(c, address, ret)) {
+                c->named = true;
+                return;
+        }
+        c->missed = true;
+        *ret = (struct name){ .reason = REC_REASON_NO_SYMBOL };
 }
 
 const char *code_names_ledger(const struct code_names *c, struct rec_symbols *ret) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/macro.h"
@@ -17,5 +18,7 @@ DEFINE_CLEANUP(struct code_names *, code_names_free);
 
 /* ret->text is valid as long as c; NULL: in none of its functions. */
 void code_names_find(struct code_names *c, uint64_t address, struct name *ret);
+/* The same for code in a file that the map tells of, too: no look-up of the ledger. True: *ret is filled. */
+bool code_names_look(const struct code_names *c, uint64_t address, struct name *ret);
 /* After the look-ups: fills source and reason. Returns the path. */
 const char *code_names_ledger(const struct code_names *c, struct rec_symbols *ret);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "worker/code_views.h"
 #include "worker/labels.h"
 
 DEFINE_CLEANUP(struct recording_writer *, recording_writer_free);
@@ -89,7 +90,9 @@ static void write_unnamed(struct recording_writer *w, const struct labels *label
         write_name(w, frame, &name);
 }
 
-int naming_capture(struct modules *modules, const struct stacks *stacks, void **ret, size_t *ret_bytes) {
+int naming_capture(struct modules *modules, const struct spaces *spaces, const struct stacks *stacks,
+                   void **ret, size_t *ret_bytes) {
+        _cleanup_(code_views_freep) struct code_views *views = code_views_new(modules, spaces);
         _cleanup_(recording_writer_freep) struct recording_writer *w = recording_writer_new(false);
         _cleanup_free_ uint8_t *touched = calloc(modules_count(modules) + 1, 1);
         const struct rec_frame *frames;
@@ -97,7 +100,7 @@ int naming_capture(struct modules *modules, const struct stacks *stacks, void **
         _cleanup_(labels_freep) struct labels *labels = labels_new(count);
         _cleanup_free_ uint8_t *unnamed = calloc((size_t) count + 1, 1); /* 1 + the reason why */
 
-        if (!w || !touched || !labels || !unnamed)
+        if (!views || !w || !touched || !labels || !unnamed)
                 return -ENOMEM;
 
         stacks_write(stacks, w);
@@ -109,6 +112,8 @@ int naming_capture(struct modules *modules, const struct stacks *stacks, void **
                 r = find(modules, &frames[i], &name);
                 if (r < 0)
                         return r;
+                if (!name.text)
+                        (void) code_views_find(views, frames[i].module, frames[i].offset, &name);
                 place = place_of(modules, &frames[i], name.text != NULL);
                 labels_place(labels, i, &place);
                 if (name.text)

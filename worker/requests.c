@@ -161,7 +161,7 @@ static int on_finish(struct requests *r) {
         size_t bytes = 0;
         int error;
 
-        error = naming_capture(r->modules, r->stacks, &layer, &bytes);
+        error = naming_capture(r->modules, r->spaces, r->stacks, &layer, &bytes);
         return answer(r, WORKER_LAYER, error, layer, bytes);
 }
 

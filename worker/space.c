@@ -76,6 +76,17 @@ int spaces_begin(struct spaces *s, uint32_t number, uint32_t from) {
         return 0;
 }
 
+uint32_t spaces_count(const struct spaces *s) {
+        return s->allocated;
+}
+
+uint32_t spaces_mappings(const struct spaces *s, uint32_t number, const struct space_mapping **ret) {
+        const struct list *list = number < s->allocated ? s->lists[number] : NULL;
+
+        *ret = list ? list->mappings : NULL;
+        return list ? list->count : 0;
+}
+
 /* First mapping that ends behind the address. */
 static uint32_t first_behind(const struct list *list, uint64_t address) {
         uint32_t low = 0, high = list->count;

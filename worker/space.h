@@ -34,5 +34,10 @@ int spaces_begin(struct spaces *s, uint32_t number, uint32_t from);
 /* Maps; an unknown space begins empty. -EINVAL: no bytes. -ERANGE: a number or count past its limit. -ENOMEM. */
 int spaces_map(struct spaces *s, uint32_t number, const struct space_mapping *mapping);
 
+/* Numbers are below this. */
+uint32_t spaces_count(const struct spaces *s);
+/* All mappings of a space by address: how many. Valid until the next change. */
+uint32_t spaces_mappings(const struct spaces *s, uint32_t number, const struct space_mapping **ret);
+
 /* The mapping that holds the address, NULL. Valid until the next change. */
 const struct space_mapping *spaces_find(const struct spaces *s, uint32_t number, uint64_t address);

@@ -479,6 +479,33 @@ static void code_made_at_run_time_is_named_by_its_map(void **state) {
         assert_string_equal(recording_text(r, symbols->debug_path), "/tmp/perf-1.map");
 }
 
+/* Node tells of its builtins, which lie in a file that may have no symbols for them. */
+static void code_in_a_file_without_symbols_is_named_by_the_map_of_its_process(void **state) {
+        struct fixture *f = *state;
+        _cleanup_(worker_link_freep) struct worker_link *link = start_worker(f);
+        _cleanup_(recording_freep) struct recording *r = NULL;
+        uint64_t page = f->regs[DWARF_RIP] & ~UINT64_C(4095);
+        uint32_t module = f->n_modules++;
+        char map[128];
+
+        (void) snprintf(map, sizeof(map), "%" PRIx64 " 1000 Builtin:Leaf\n", page);
+        (void) snprintf(f->modules[module].path, PATH_MAX, "[anonymous]");
+        f->modules[module].kind = REC_MODULE_ANONYMOUS;
+        f->modules[0].disguise = GONE; /* the file of this program */
+        f->perf_map = map;
+        announce(f, link);
+        assert_int_equal(worker_link_map(link, 0, module, 4096, 8192, 4096, FOREVER), 0);
+        send_stack(f, link, 0, 0);
+        r = finish(f, link);
+        f->n_modules--;
+        f->modules[0].disguise = HONEST;
+        f->perf_map = NULL;
+
+        assert_named(r, 0, 0, "Builtin:Leaf");
+        assert_int_equal(name_at(r, 0, 0)->source, REC_SOURCE_PERF_MAP);
+        assert_int_equal(name_at(r, 0, 0)->displacement, f->regs[DWARF_RIP] - page);
+}
+
 static void code_that_no_map_tells_of_says_why_it_has_no_name(void **state) {
         struct fixture *f = *state;
         _cleanup_(recording_freep) struct recording *without = capture_code(f, NULL);
@@ -799,6 +826,7 @@ int main(int argc, char **argv) {
                 cmocka_unit_test(equal_stacks_are_one_and_their_files_are_asked_for_once),
                 cmocka_unit_test(a_forked_process_has_the_mappings_of_its_parent_until_it_execs),
                 cmocka_unit_test(code_made_at_run_time_is_named_by_its_map),
+                cmocka_unit_test(code_in_a_file_without_symbols_is_named_by_the_map_of_its_process),
                 cmocka_unit_test(code_that_no_map_tells_of_says_why_it_has_no_name),
                 cmocka_unit_test(a_file_that_is_gone_gives_the_reason),
                 cmocka_unit_test(garbage_and_a_fifo_are_no_elf_files),
