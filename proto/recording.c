@@ -563,6 +563,7 @@ const char *recording_reason_str(uint32_t reason) {
                 "code outside every known mapping",
                 "limit reached",
                 "unknown .NET version",
+                "precompiled .NET code, which has no symbols",
         };
 
         return LOOK_UP(words, reason);
