@@ -42,19 +42,31 @@ bool name_source_better(uint32_t a, uint32_t b) {
         return quality(a) > quality(b);
 }
 
+/* Assemblies of .NET are Windows executables everywhere; their code may be mapped and run as it is. */
+static bool is_assembly(int fd) {
+        char magic[2];
+
+        return fd_pread_full(fd, magic, sizeof(magic), 0) == sizeof(magic) &&
+               memcmp(magic, "MZ", sizeof(magic)) == 0;
+}
+
 static int open_image(struct name_module *m, debug_file_ask_fn ask, void *userdata) {
         _cleanup_close_ int fd = -EBADF;
         char path[WORKER_PATH_MAX];
         int r;
 
         r = ask(userdata, WORKER_ROLE_FILE, 0, "", &fd, path);
-        return r < 0 ? r : elf_image_new(fd, &m->image);
+        if (r < 0)
+                return r;
+        r = elf_image_new(fd, &m->image);
+        return r == -EBADMSG && is_assembly(fd) ? -ENOEXEC : r;
 }
 
 static enum rec_reason reason_of(int error) {
         switch (error) {
         case 0: return REC_REASON_NONE;
         case -EBADMSG: return REC_REASON_BAD_ELF;
+        case -ENOEXEC: return REC_REASON_PRECOMPILED;
         case -EFBIG:
         case -ENOMEM: return REC_REASON_LIMIT;
         default: return REC_REASON_NO_FILE;

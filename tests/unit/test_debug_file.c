@@ -377,6 +377,30 @@ static void code_made_at_run_time_is_told_apart_and_asks_for_no_file(void **stat
         assert_int_equal(p.asked.size, 0);
 }
 
+static void assemblies_are_told_from_broken_files(void **state) {
+        static const struct {
+                const char *name, *text;
+                enum rec_reason reason;
+        } files[] = {
+                { "assembly", "MZ\x90 and the rest of it", REC_REASON_PRECOMPILED },
+                { "short", "M", REC_REASON_BAD_ELF },
+                { "garbage", "no ELF file at all", REC_REASON_BAD_ELF },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+                struct parent p = { .tools = *state };
+                _cleanup_(name_module_freep) struct name_module *m = NULL;
+                struct name name;
+
+                assert_int_equal(toolchain_source(*state, files[i].name, files[i].text), 0);
+                m = open_module(&p, files[i].name, &(struct name_module_options){});
+                assert_int_equal(name_find(m, 0, &name), 0);
+                assert_null(name.text);
+                assert_int_equal(name.reason, files[i].reason);
+                buf_done(&p.asked);
+        }
+}
+
 static void the_vdso_is_a_file_that_the_parent_hands_out(void **state) {
         struct parent p = { .tools = *state };
         const Elf64_Ehdr *vdso = (const Elf64_Ehdr *) getauxval(AT_SYSINFO_EHDR);
@@ -597,6 +621,7 @@ int main(void) {
                 cmocka_unit_test(a_file_found_by_name_must_be_the_recorded_one),
                 cmocka_unit_test(an_address_in_no_function_has_no_name_though_symbols_are_there),
                 cmocka_unit_test(code_made_at_run_time_is_told_apart_and_asks_for_no_file),
+                cmocka_unit_test(assemblies_are_told_from_broken_files),
                 cmocka_unit_test(the_vdso_is_a_file_that_the_parent_hands_out),
                 cmocka_unit_test(mangled_names_are_made_readable),
                 cmocka_unit_test(methods_of_natively_compiled_programs_are_named_in_csharp),
