@@ -564,6 +564,7 @@ const char *recording_reason_str(uint32_t reason) {
                 "limit reached",
                 "unknown .NET version",
                 "precompiled .NET code, which has no symbols",
+                "the kernel hides its addresses",
         };
 
         return LOOK_UP(words, reason);

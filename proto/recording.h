@@ -368,6 +368,7 @@ enum rec_reason { /* why a frame or module has no (better) name; recording_reaso
                   REC_REASON_LIMIT,
                   REC_REASON_VERSION /* .NET version unknown */,
                   REC_REASON_PRECOMPILED /* .NET code that was compiled ahead of time into a .dll */,
+                  REC_REASON_HIDDEN /* the kernel does not show its addresses */,
                   REC_REASON_MAX,
 };
 
