@@ -11,15 +11,18 @@
 #include <unistd.h>
 
 #include "common/buf.h"
+#include "common/fd.h"
+#include "common/parse.h"
 #include "common/text.h"
 
 #define SYSTEM_DEBUG_DIR "/usr/lib/debug"
 #define OWN_CACHE_DIR    "/var/cache/startprof/debuginfod"
 
-enum { DIRS_MAX = 64 };
+enum { DIRS_MAX = 64, BOOT_ID_BYTES_MAX = 64 };
 
 struct file_source {
         const struct recording *recording; /* borrowed */
+        bool kernel; /* may be named */
 
         /* owned texts */
         char *debug_dirs[DIRS_MAX];
@@ -75,6 +78,10 @@ int file_source_new(const struct recording *recording, const char *const *debug_
 
         *ret = TAKE_PTR(s);
         return 0;
+}
+
+void file_source_allow_kernel(struct file_source *s) {
+        s->kernel = true;
 }
 
 struct file_source *file_source_free(struct file_source *s) {
@@ -174,6 +181,32 @@ static int cached(const struct file_source *s, const struct rec_module *module, 
         return format_path(path, "%s/%s/debuginfo", s->caches[attempt], buf_text(&id));
 }
 
+static bool is_this_boot(const struct recording *r) {
+        _cleanup_free_ char *text = NULL;
+        char digits[2 * sizeof(r->start->boot_id) + 1];
+        uint8_t id[sizeof(r->start->boot_id)];
+        size_t n = 0;
+
+        if (read_file_at(AT_FDCWD, "/proc/sys/kernel/random/boot_id", BOOT_ID_BYTES_MAX, &text, NULL) < 0)
+                return false;
+        for (const char *p = text; *p && n < sizeof(digits) - 1; p++)
+                if (*p != '-')
+                        digits[n++] = *p;
+        digits[n] = '\0';
+        return parse_hex(digits, id, sizeof(id)) == 0 && memcmp(id, r->start->boot_id, sizeof(id)) == 0;
+}
+
+/* A file of procfs is no regular one in size, but cannot be replaced by anybody. */
+static int open_kernel(const struct file_source *s, char path[static WORKER_PATH_MAX]) {
+        int fd;
+
+        if (!s->kernel || !is_this_boot(s->recording))
+                return -ENOENT;
+        (void) snprintf(path, WORKER_PATH_MAX, "/proc/kallsyms");
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        return fd < 0 ? -errno : fd;
+}
+
 int file_source_open(void *source, uint32_t module, enum worker_role role, uint32_t attempt,
                      const char *name, int *ret_fd, char path[static WORKER_PATH_MAX]) {
         const struct file_source *s = source;
@@ -184,6 +217,15 @@ int file_source_open(void *source, uint32_t module, enum worker_role role, uint3
         if (module >= s->recording->n_modules)
                 return -ENXIO;
         row = &s->recording->modules[module];
+        if (row->kind == REC_MODULE_KERNEL) {
+                if (role != WORKER_ROLE_FILE || attempt > 0)
+                        return -ENXIO;
+                r = open_kernel(s, path);
+                if (r < 0)
+                        return r;
+                *ret_fd = r;
+                return 0;
+        }
         file = recording_text(s->recording, row->path);
         /* What the kernel calls "[vdso]" or "//anon" is no file; neither is a name that asks for another directory. */
         if (file[0] != '/' || strchr(name, '/'))

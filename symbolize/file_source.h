@@ -23,6 +23,9 @@ struct file_source;
  * out. -ENOMEM. */
 int file_source_new(const struct recording *recording, const char *const *debug_dirs, size_t n_debug_dirs,
                     struct file_source **ret);
+/* Lets the kernel's frames be named, too: by /proc/kallsyms, if the recording is of this very boot, since the kernel
+ * lies elsewhere in each. */
+void file_source_allow_kernel(struct file_source *s);
 struct file_source *file_source_free(struct file_source *s);
 DEFINE_CLEANUP(struct file_source *, file_source_free);
 

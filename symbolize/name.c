@@ -8,6 +8,7 @@
 #include "common/fd.h"
 #include "symbolize/demangle.h"
 #include "symbolize/dotnet_code.h"
+#include "symbolize/kallsyms.h"
 #include "symbolize/symbols.h"
 
 enum { RAW_NAME_MAX = DEMANGLE_OUTPUT_MAX };
@@ -21,6 +22,7 @@ struct name_module {
         /* owned; symbols are read when the first name is asked for */
         struct elf_image *image, *debug;
         struct symbols *symbols, *debug_symbols;
+        struct kallsyms *kernel;
         struct dotnet_code dotnet;
         char *text; /* of the last name */
 
@@ -73,6 +75,24 @@ static enum rec_reason reason_of(int error) {
         }
 }
 
+/* The "file" of the kernel is its own list of names: without addresses for those who may not see them, empty where
+ * it is masked. */
+static enum rec_reason read_kernel(struct name_module *m, debug_file_ask_fn ask, void *userdata) {
+        _cleanup_free_ char *text = NULL;
+        _cleanup_close_ int fd = -EBADF;
+        char path[WORKER_PATH_MAX];
+        size_t bytes;
+        int r;
+
+        r = ask(userdata, WORKER_ROLE_FILE, 0, "", &fd, path);
+        if (r == 0)
+                r = fd_read_file(fd, KALLSYMS_BYTES_MAX, &text, &bytes);
+        if (r < 0)
+                return reason_of(r);
+        r = kallsyms_new(text, bytes, &m->kernel);
+        return r == -EACCES || r == -ENODATA ? REC_REASON_HIDDEN : reason_of(r);
+}
+
 /* Is the file the one that was mapped? While the process lives its own descriptor says so, and the build-id
  * only confirms it. */
 static bool is_recorded_file(const struct name_module *m) {
@@ -113,6 +133,8 @@ int name_module_new(const struct name_module_options *options, debug_file_ask_fn
 
         if (options->kind == REC_MODULE_ANONYMOUS)
                 m->reason = REC_REASON_JIT;
+        else if (options->kind == REC_MODULE_KERNEL)
+                m->reason = read_kernel(m, ask, userdata);
         else
                 m->reason = reason_of(open_image(m, ask, userdata));
         if (m->image && !is_recorded_file(m)) {
@@ -137,6 +159,7 @@ struct name_module *name_module_free(struct name_module *m) {
         symbols_free(m->debug_symbols);
         elf_image_free(m->image);
         elf_image_free(m->debug);
+        kallsyms_free(m->kernel);
         free(m->text);
         free(m);
         return NULL;
@@ -207,6 +230,19 @@ static void no_name(struct name_module *m, enum rec_reason reason, struct name *
         *ret = (struct name){ .reason = reason };
 }
 
+static void find_in_kernel(struct name_module *m, uint64_t address, struct name *ret) {
+        struct kallsyms_symbol symbol;
+
+        if (kallsyms_find(m->kernel, address, &symbol) < 0) {
+                no_name(m, REC_REASON_NO_SYMBOL, ret);
+                return;
+        }
+        m->best = REC_SOURCE_KALLSYMS;
+        *ret = (struct name){ .text = symbol.name,
+                              .source = REC_SOURCE_KALLSYMS,
+                              .displacement = address - symbol.start };
+}
+
 int name_find(struct name_module *m, uint64_t offset, struct name *ret) {
         struct symbol symbol;
         char *text;
@@ -217,6 +253,10 @@ int name_find(struct name_module *m, uint64_t offset, struct name *ret) {
                 read_symbols(m);
         if (m->reason != REC_REASON_NONE) {
                 no_name(m, m->reason, ret);
+                return 0;
+        }
+        if (m->kernel) {
+                find_in_kernel(m, offset, ret);
                 return 0;
         }
         if (elf_image_vaddr(m->image, offset, &vaddr) < 0) {

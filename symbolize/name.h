@@ -39,7 +39,7 @@ struct name {
         uint64_t displacement; /* from the symbol's start, in bytes */
 };
 
-/* offset: in the file. -ENOMEM. */
+/* offset: in the file; of the kernel the address. -ENOMEM. */
 int name_find(struct name_module *m, uint64_t offset, struct name *ret);
 
 /* The module's line of the ledger after its addresses were looked up: fills source and reason.

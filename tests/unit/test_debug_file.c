@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 
 #include "common/buf.h"
+#include "common/fd.h"
+#include "common/parse.h"
 #include "common/text.h"
 #include "proto/recording.h"
 #include "symbolize/file_source.h"
@@ -401,6 +403,40 @@ static void assemblies_are_told_from_broken_files(void **state) {
         }
 }
 
+static void the_kernel_is_named_by_its_own_list(void **state) {
+        static const struct {
+                const char *name, *text;
+                enum rec_reason reason;
+        } files[] = {
+                { "kallsyms", "ffffffff81000000 T do_it\nffffffff81000100 T next\n", REC_REASON_NONE },
+                { "zeros", "0000000000000000 T do_it\n", REC_REASON_HIDDEN },
+                { "masked", "", REC_REASON_HIDDEN },
+                { "broken", "ffffffff81000000\n", REC_REASON_BAD_ELF },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+                struct parent p = { .tools = *state };
+                _cleanup_(name_module_freep) struct name_module *m = NULL;
+                struct rec_symbols ledger = {};
+                struct name name;
+
+                assert_int_equal(toolchain_source(*state, files[i].name, files[i].text), 0);
+                m = open_module(&p, files[i].name,
+                                &(struct name_module_options){ .kind = REC_MODULE_KERNEL });
+                assert_int_equal(name_find(m, 0xffffffff81000010, &name), 0);
+                assert_int_equal(name.reason, files[i].reason);
+                (void) name_module_ledger(m, &ledger);
+                assert_int_equal(ledger.reason, files[i].reason);
+                buf_done(&p.asked);
+                if (files[i].reason != REC_REASON_NONE)
+                        continue;
+                assert_string_equal(name.text, "do_it");
+                assert_int_equal(name.source, REC_SOURCE_KALLSYMS);
+                assert_int_equal(name.displacement, 0x10);
+                assert_int_equal(ledger.source, REC_SOURCE_KALLSYMS);
+        }
+}
+
 static void the_vdso_is_a_file_that_the_parent_hands_out(void **state) {
         struct parent p = { .tools = *state };
         const Elf64_Ehdr *vdso = (const Elf64_Ehdr *) getauxval(AT_SYSINFO_EHDR);
@@ -552,6 +588,48 @@ static void a_module_is_opened_by_its_path_when_it_is_a_regular_file(void **stat
         assert_int_equal(request(s, ARRAY_SIZE(files), WORKER_ROLE_FILE, 0, ""), -ENXIO);
 }
 
+static struct recording *recording_of_boot(const uint8_t boot_id[static 16]) {
+        _cleanup_(recording_writer_freep) struct recording_writer *w = recording_writer_new(true);
+        struct rec_module module = { .kind = REC_MODULE_KERNEL };
+        struct rec_start start = {};
+        struct recording *r = NULL;
+        _cleanup_free_ void *data = NULL;
+        size_t bytes;
+
+        memcpy(start.boot_id, boot_id, sizeof(start.boot_id));
+        recording_writer_rows(w, REC_START, &start, sizeof(start), 1);
+        recording_writer_rows(w, REC_MODULES, &module, sizeof(module), 1);
+        assert_int_equal(recording_writer_finish(w, false, &data, &bytes), 0);
+        assert_int_equal(recording_open(data, bytes, &r), 0);
+        return r;
+}
+
+/* Each boot puts the kernel elsewhere. */
+static void the_kernels_list_is_opened_for_its_own_boot_and_when_allowed(void **state) {
+        _cleanup_free_ char *text = NULL;
+        uint8_t boot_id[16];
+        char digits[33] = "";
+
+        assert_int_equal(read_file_at(AT_FDCWD, "/proc/sys/kernel/random/boot_id", 64, &text, NULL), 0);
+        for (size_t i = 0, n = 0; text[i] && n < 32; i++)
+                if (text[i] != '-')
+                        digits[n++] = text[i];
+        assert_int_equal(parse_hex(digits, boot_id, sizeof(boot_id)), 0);
+
+        for (int other = 0; other < 2; other++) {
+                _cleanup_(recording_freep) struct recording *r = recording_of_boot(boot_id);
+                _cleanup_(file_source_freep) struct file_source *s = NULL;
+
+                assert_int_equal(file_source_new(r, NULL, 0, &s), 0);
+                assert_int_equal(request(s, 0, WORKER_ROLE_FILE, 0, ""), -ENOENT);
+                file_source_allow_kernel(s);
+                assert_int_equal(request(s, 0, WORKER_ROLE_FILE, 0, ""), other ? -ENOENT : 0);
+                assert_int_equal(request(s, 0, WORKER_ROLE_FILE, 1, ""), -ENXIO);
+                assert_int_equal(request(s, 0, WORKER_ROLE_DEBUG_BUILD_ID, 0, ""), -ENXIO);
+                boot_id[7] ^= 1;
+        }
+}
+
 static void debug_files_come_from_the_users_directories_and_from_beside(void **state) {
         static const char *const files[] = { "@dir/prog" };
         const struct toolchain *t = *state;
@@ -622,10 +700,12 @@ int main(void) {
                 cmocka_unit_test(an_address_in_no_function_has_no_name_though_symbols_are_there),
                 cmocka_unit_test(code_made_at_run_time_is_told_apart_and_asks_for_no_file),
                 cmocka_unit_test(assemblies_are_told_from_broken_files),
+                cmocka_unit_test(the_kernel_is_named_by_its_own_list),
                 cmocka_unit_test(the_vdso_is_a_file_that_the_parent_hands_out),
                 cmocka_unit_test(mangled_names_are_made_readable),
                 cmocka_unit_test(methods_of_natively_compiled_programs_are_named_in_csharp),
                 cmocka_unit_test(a_module_is_opened_by_its_path_when_it_is_a_regular_file),
+                cmocka_unit_test(the_kernels_list_is_opened_for_its_own_boot_and_when_allowed),
                 cmocka_unit_test(debug_files_come_from_the_users_directories_and_from_beside),
                 cmocka_unit_test(debuginfod_caches_are_read_without_a_server),
         };
