@@ -101,13 +101,17 @@ void answer_improve(struct answer *a, const struct options *options) {
         size_t bytes;
         int r;
 
-        if (options->n_debug_dirs == 0 && !names_missing(a->recording))
+        if (options->n_debug_dirs == 0 && !names_missing(a->recording, options->kernel))
                 return;
         r = names_find(a->recording, a->data, a->bytes, options, &layer, &bytes);
         if (r >= 0)
                 r = append_layer(a, layer, bytes);
         if (r < 0)
                 message_note("no better names were found: %s", strerror(-r));
+        else if (options->kernel && names_missing_of_kernel(a->recording))
+                message_note(
+                        "the kernel's functions have no names: only root may see their addresses, and only "
+                        "until the next boot");
 }
 
 /* ---- showing ---- */
@@ -141,9 +145,9 @@ int answer_print(const struct answer *a, const struct options *options) {
                             stdout);
 }
 
-int answer_export(const struct answer *a, enum report_format format, enum report_view view,
+int answer_export(const struct answer *a, enum report_format format, const struct options *o,
                   const char *path) {
-        const struct report_options options = { .view = view, .recording = a->name };
+        const struct report_options options = { .view = o->view, .kernel = o->kernel, .recording = a->name };
         _cleanup_free_ char *text = NULL;
         size_t bytes = 0;
         FILE *out;

@@ -27,6 +27,6 @@ int answer_load(int fd, const char *name, struct answer *ret);
 void answer_improve(struct answer *a, const struct options *options);
 /* On standard output, as text or as --json= says. 0 or an exit status. */
 int answer_print(const struct answer *a, const struct options *options);
-/* Into a file, "-" for standard output. 0 or an exit status. */
-int answer_export(const struct answer *a, enum report_format format, enum report_view view,
+/* Into a file, "-" for standard output; of the options --view= and --kernel count. 0 or an exit status. */
+int answer_export(const struct answer *a, enum report_format format, const struct options *o,
                   const char *path);

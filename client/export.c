@@ -35,5 +35,5 @@ int export_main(const struct options *options) {
         if (r != 0)
                 return r;
         answer_improve(&answer, options);
-        return answer_export(&answer, format, options->view, options->output);
+        return answer_export(&answer, format, options, options->output);
 }

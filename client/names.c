@@ -18,17 +18,37 @@ enum {
         NOBODY = 65534, /* systemd's nobody, where the package's user is missing */
 };
 
-bool names_missing(const struct recording *r) {
+static bool can_be_named(const struct rec_module *module, bool kernel) {
+        return module->kind == REC_MODULE_KERNEL
+                       ? kernel
+                       : module->kind == REC_MODULE_FILE && module->build_id_bytes > 0;
+}
+
+bool names_missing(const struct recording *r, bool kernel) {
         for (uint32_t i = 0; i < r->n_frames; i++) {
                 uint32_t module = r->frames[i].module, name = r->frame_names[i];
 
-                if (module == REC_NONE || r->modules[module].kind != REC_MODULE_FILE ||
-                    r->modules[module].build_id_bytes == 0)
+                if (module == REC_NONE || !can_be_named(&r->modules[module], kernel))
                         continue;
                 if (name == r->frame_names[i + 1] || r->names[name].name == 0)
                         return true;
         }
         return false;
+}
+
+bool names_missing_of_kernel(const struct recording *r) {
+        bool any = false;
+
+        for (uint32_t i = 0; i < r->n_frames; i++) {
+                uint32_t module = r->frames[i].module, name = r->frame_names[i];
+
+                if (module == REC_NONE || r->modules[module].kind != REC_MODULE_KERNEL)
+                        continue;
+                if (name < r->frame_names[i + 1] && r->names[name].source == REC_SOURCE_KALLSYMS)
+                        return false;
+                any = true;
+        }
+        return any;
 }
 
 /* Root's worker becomes somebody without rights; anybody else's stays who the caller is. */
@@ -56,6 +76,8 @@ int names_find(const struct recording *r, const void *data, size_t bytes, const 
         error = file_source_new(r, options->debug_dirs, options->n_debug_dirs, &source);
         if (error < 0)
                 return error;
+        if (options->kernel)
+                file_source_allow_kernel(source);
         fd = fd_new_sealed("startprof-recording", data, bytes);
         if (fd < 0)
                 return fd;

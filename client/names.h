@@ -12,8 +12,10 @@
  * startprof-worker: this program only opens them.
  */
 
-/* Is there a frame of a file without a name, so that looking could help? */
-bool names_missing(const struct recording *r);
+/* Is there a frame of a file, or with `kernel` of the kernel, without a name, so that looking could help? */
+bool names_missing(const struct recording *r, bool kernel);
+/* Has the kernel frames, and none of them a name? */
+bool names_missing_of_kernel(const struct recording *r);
 
 /*
  * Looks for them. data, bytes: the recording's file. *ret is a layer to append, malloc()ed.

@@ -59,6 +59,11 @@ static bool set_perf_map(struct options *o, const char *value, struct buf *error
         return true;
 }
 
+static bool set_kernel(struct options *o, const char *value, struct buf *error) {
+        o->kernel = true;
+        return true;
+}
+
 static bool set_until(struct options *o, const char *value, struct buf *error) {
         uint64_t usec;
 
@@ -191,6 +196,8 @@ static const struct option_row {
           "flame graph and folded stacks of: cpu (default), waits, wall" },
         { "debug-dir", 0, "DIR", ON_NAMING, set_debug_dir,
           "look for debug files below DIR first (repeatable)" },
+        { "kernel", 0, NULL, ON_NAMING, set_kernel,
+          "name the kernel's functions; flame graphs go on into it" },
         { "json", 0, "MODE", ON_TABLES, set_json, "print JSON: short, pretty or off" },
         { "socket", 0, "PATH", ON_ALL, set_socket, "of another daemon than the system's" },
         { "help", 'h', NULL, ON_ALL, set_help, "show this" },

@@ -432,7 +432,7 @@ static int show(const struct answer *answer, const struct options *o) {
         if (o->output)
                 status = output_write(o->output, answer->data, answer->bytes);
         if (o->flamegraph) {
-                r = answer_export(answer, REPORT_SVG, o->view, o->flamegraph);
+                r = answer_export(answer, REPORT_SVG, o, o->flamegraph);
                 status = status ?: r;
         }
         r = answer_print(answer, o);

@@ -25,7 +25,7 @@ int report_write_folded(const struct analysis *a, const struct report_options *o
         _cleanup_(stack_tree_done) struct stack_tree tree = STACK_TREE_NULL;
         _cleanup_(buf_done) struct buf line = BUF_NULL;
         _cleanup_free_ size_t *sizes = NULL;
-        int error = stack_tree_init(a->recording, options->view, STACK_TREE_DOWN, &tree);
+        int error = stack_tree_init(a->recording, options->view, options->kernel, STACK_TREE_DOWN, &tree);
 
         if (error < 0)
                 return error;

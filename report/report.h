@@ -27,6 +27,7 @@ enum report_view { /* of flame graphs and folded stacks */
 
 struct report_options {
         enum report_view view;
+        bool kernel; /* flame graphs and folded stacks go on into the kernel, where that was recorded */
         bool color; /* terminal colours, as systemd's */
         unsigned columns; /* of the terminal; 0: 80 */
         const char *recording; /* id or path, for the "recording" key and hints; may be NULL */

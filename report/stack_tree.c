@@ -26,6 +26,8 @@ enum {
 struct group {
         uint32_t process_label, thread_label, leaf_label; /* REC_NONE: none */
         uint32_t stack; /* index, or NO_STACK … */
+        uint32_t kernel_stack; /* index, or REC_NONE */
+        uint32_t reserved; /* 0: groups are compared by their bytes */
         uint64_t amount;
         uint32_t *path; /* ranks of labels, root first; borrowed from builder.words */
         size_t length;
@@ -34,6 +36,7 @@ struct group {
 struct builder {
         const struct recording *r;
         enum report_view view;
+        bool kernel;
         enum stack_tree_direction direction;
         struct thread_times threads;
         uint32_t *process_labels; /* the last one: unknown */
@@ -166,6 +169,20 @@ static bool is_in_view(const struct builder *b, const struct rec_sample *s) {
         }
 }
 
+static uint32_t kernel_stack_of(const struct builder *b, const struct rec_sample *s) {
+        return b->kernel && s->kernel_stack < b->r->n_stacks ? s->kernel_stack : REC_NONE;
+}
+
+static void mark_stack(struct builder *b, uint32_t stack, bool *seen) {
+        const struct recording *r = b->r;
+
+        if (stack >= r->n_stacks || seen[stack])
+                return;
+        seen[stack] = true;
+        for (uint32_t i = 0; i < MIN(r->stacks[stack].count, (uint32_t) DEPTH_MAX); i++)
+                b->shown[r->stack_frames[r->stacks[stack].first + i]] = true;
+}
+
 static int mark_shown_frames(struct builder *b) {
         const struct recording *r = b->r;
         _cleanup_free_ bool *seen = calloc((size_t) r->n_stacks + 1, sizeof(*seen));
@@ -174,13 +191,10 @@ static int mark_shown_frames(struct builder *b) {
         if (!seen || !b->shown)
                 return -ENOMEM;
         for (uint32_t i = 0; i < r->n_samples; i++) {
-                uint32_t stack = r->samples[i].stack;
-
-                if (!is_in_view(b, r->samples + i) || stack >= r->n_stacks || seen[stack])
+                if (!is_in_view(b, r->samples + i))
                         continue;
-                seen[stack] = true;
-                for (uint32_t j = 0; j < MIN(r->stacks[stack].count, (uint32_t) DEPTH_MAX); j++)
-                        b->shown[r->stack_frames[r->stacks[stack].first + j]] = true;
+                mark_stack(b, r->samples[i].stack, seen);
+                mark_stack(b, kernel_stack_of(b, r->samples + i), seen);
         }
         return 0;
 }
@@ -340,6 +354,7 @@ static int make_group(struct builder *b, const struct rec_sample *s, struct grou
         g->stack = s->stack < b->r->n_stacks      ? s->stack
                    : s->flags & REC_SAMPLE_COMPAT ? NO_STACK_COMPAT
                                                   : NO_STACK;
+        g->kernel_stack = kernel_stack_of(b, s);
         g->amount = amount_of(b, s, thread);
         return 0;
 }
@@ -358,6 +373,7 @@ static int add_rest(struct builder *b, const struct thread_time *thread, const c
                 return error;
         g->process_label = process_label(b, thread->process);
         g->stack = NO_STACK_AT_ALL;
+        g->kernel_stack = REC_NONE;
         g->amount = ns / NSEC_PER_USEC;
         ++*n;
         return 0;
@@ -448,20 +464,26 @@ static int add_marks(struct builder *b, struct marks *ret) {
         return 0;
 }
 
-/* Words that the path of a group may need. */
-static size_t path_room(const struct builder *b, const struct group *g) {
-        size_t room = 5; /* process, thread, mark, leaf, [deeper] */
+static size_t stack_room(const struct builder *b, uint32_t stack) {
         const struct rec_stack *s;
+        size_t room = 0;
 
-        if (g->stack >= b->r->n_stacks)
-                return room;
-        s = b->r->stacks + g->stack;
+        if (stack >= b->r->n_stacks)
+                return 0;
+        s = b->r->stacks + stack;
         for (uint32_t i = 0; i < MIN(s->count, (uint32_t) DEPTH_MAX); i++) {
                 uint32_t frame = b->r->stack_frames[s->first + i];
 
                 room += b->first_frame_label[frame + 1] - b->first_frame_label[frame];
         }
         return room;
+}
+
+/* Words that the path of a group may need. */
+static size_t path_room(const struct builder *b, const struct group *g) {
+        enum { MARKS = 5 }; /* process, thread, mark, leaf, [deeper] */
+
+        return MARKS + stack_room(b, g->stack) + stack_room(b, g->kernel_stack);
 }
 
 static void put(struct group *g, uint32_t label) {
@@ -475,6 +497,16 @@ static bool continues_part(const struct builder *b, const struct group *g, uint3
                buf_text(&b->tree.texts)[(size_t) b->tree.labels[label].text] == '[';
 }
 
+static void put_frames(const struct builder *b, const struct rec_stack *s, uint32_t shown, struct group *g) {
+        for (uint32_t i = shown; i > 0; i--) {
+                uint32_t frame = b->r->stack_frames[s->first + i - 1];
+
+                for (uint32_t j = b->first_frame_label[frame]; j < b->first_frame_label[frame + 1]; j++)
+                        if (!continues_part(b, g, b->frame_labels[j]))
+                                put(g, b->frame_labels[j]);
+        }
+}
+
 static void put_stack(const struct builder *b, const struct marks *marks, struct group *g) {
         const struct rec_stack *s = b->r->stacks + g->stack;
         uint32_t shown = MIN(s->count, (uint32_t) DEPTH_MAX);
@@ -485,13 +517,13 @@ static void put_stack(const struct builder *b, const struct marks *marks, struct
                 put(g, marks->deeper);
         else if (s->end != REC_STACK_COMPLETE)
                 put(g, marks->incomplete);
-        for (uint32_t i = shown; i > 0; i--) {
-                uint32_t frame = b->r->stack_frames[s->first + i - 1];
+        put_frames(b, s, shown, g);
+}
 
-                for (uint32_t j = b->first_frame_label[frame]; j < b->first_frame_label[frame + 1]; j++)
-                        if (!continues_part(b, g, b->frame_labels[j]))
-                                put(g, b->frame_labels[j]);
-        }
+static void put_kernel_stack(const struct builder *b, struct group *g) {
+        const struct rec_stack *s = b->r->stacks + g->kernel_stack;
+
+        put_frames(b, s, MIN(s->count, (uint32_t) DEPTH_MAX), g);
 }
 
 static void reverse(uint32_t *words, size_t n) {
@@ -509,8 +541,10 @@ static int make_paths(struct builder *b, const struct marks *marks) {
         for (size_t i = 0; i < b->n_groups; i++) {
                 size_t room = path_room(b, b->groups + i);
 
-                if (needed + room + (b->n_groups - i) * 5 > PATH_WORDS_MAX)
+                if (needed + room + (b->n_groups - i) * 5 > PATH_WORDS_MAX) {
                         b->groups[i].stack = NO_STACK;
+                        b->groups[i].kernel_stack = REC_NONE;
+                }
                 needed += path_room(b, b->groups + i);
         }
         b->words = calloc(needed + 1, sizeof(*b->words));
@@ -529,6 +563,8 @@ static int make_paths(struct builder *b, const struct marks *marks) {
                         put(g, g->stack == NO_STACK ? marks->no_stack : marks->compat);
                 if (g->leaf_label != REC_NONE)
                         put(g, g->leaf_label);
+                if (g->kernel_stack != REC_NONE)
+                        put_kernel_stack(b, g);
                 used += g->length;
                 if (b->direction == STACK_TREE_UP)
                         reverse(g->path, g->length);
@@ -661,9 +697,11 @@ static int build(struct builder *b) {
         return 0;
 }
 
-int stack_tree_init(const struct recording *r, enum report_view view, enum stack_tree_direction direction,
-                    struct stack_tree *ret) {
-        _cleanup_(builder_done) struct builder b = { .r = r, .view = view, .direction = direction };
+int stack_tree_init(const struct recording *r, enum report_view view, bool kernel,
+                    enum stack_tree_direction direction, struct stack_tree *ret) {
+        _cleanup_(builder_done) struct builder b = {
+                .r = r, .view = view, .kernel = kernel, .direction = direction
+        };
         int error = build(&b);
 
         if (error < 0)

@@ -17,7 +17,8 @@
  *   unit ─ process ─ main ─ work ─ [openat]  all ─ [openat] ─ work ─ main
  *   (flame graph, folded stacks)             (who is hot, and who calls it)
  *
- * A sample in a system call has "[NAME]" as its innermost row, one that waited "[waiting in NAME]". What is missing
+ * A sample in a system call has "[NAME]" as its innermost row, one that waited "[waiting in NAME]"; with
+ * `kernel`, what it did in the kernel follows, where that was recorded. What is missing
  * has a row of its own in brackets, so that nothing is attributed to a caller
  * that was not seen.
  *
@@ -65,6 +66,6 @@ struct stack_tree {
         }
 
 /* Children are in the order of their texts. 0 (also without any sample: then the root is alone), -ENOMEM. */
-int stack_tree_init(const struct recording *r, enum report_view view, enum stack_tree_direction direction,
-                    struct stack_tree *ret);
+int stack_tree_init(const struct recording *r, enum report_view view, bool kernel,
+                    enum stack_tree_direction direction, struct stack_tree *ret);
 void stack_tree_done(struct stack_tree *t);

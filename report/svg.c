@@ -238,7 +238,7 @@ int report_write_svg(const struct analysis *a, const struct report_options *opti
         _cleanup_(buf_done) struct buf b = BUF_NULL;
         size_t left_out = 0;
         unsigned height;
-        int error = stack_tree_init(a->recording, view, STACK_TREE_DOWN, &tree);
+        int error = stack_tree_init(a->recording, view, options->kernel, STACK_TREE_DOWN, &tree);
 
         if (error < 0)
                 return error;

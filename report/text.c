@@ -284,7 +284,7 @@ static int put_stacks(struct page *p, const struct analysis *a, unsigned budget)
         _cleanup_(stack_tree_done) struct stack_tree t = STACK_TREE_NULL;
         uint32_t shown[STACKS_MAX];
         size_t n = 0;
-        int error = stack_tree_init(a->recording, REPORT_CPU, STACK_TREE_UP, &t);
+        int error = stack_tree_init(a->recording, REPORT_CPU, false, STACK_TREE_UP, &t);
 
         if (error < 0)
                 return error;

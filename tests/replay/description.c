@@ -355,11 +355,20 @@ static const char *sample_kind_name(uint32_t kind) {
         return names[kind];
 }
 
+/* Index of a stack by its name; REC_NONE: name is NULL, or after a complaint. */
+static uint32_t find_stack(struct description *d, const char *name) {
+        for (size_t i = 0; name && i < d->n_stacks; i++)
+                if (streq(d->stack_names[i].name, name))
+                        return d->stack_names[i].index;
+        if (name)
+                complain(d, "no such stack", name);
+        return REC_NONE;
+}
+
 /* samples PID KIND count=, evenly between from= and to=. */
 static void read_samples(struct description *d, const struct words *w) {
         uint32_t process = find_process(d, w->word[1]), count = (uint32_t) number(d, w, "count", 1);
         uint64_t from = moment(d, w, "from"), to = moment(d, w, "to");
-        const char *stack = option(w, "stack", NULL);
         struct rec_sample row = {
                 .process = process,
                 .weight_ns = option(w, "weight", NULL) ? span(d, w, "weight")
@@ -373,18 +382,16 @@ static void read_samples(struct description *d, const struct words *w) {
                 .stack = REC_NONE,
         };
 
-        struct rec_sample_stack join = { .stack = REC_NONE };
+        struct rec_sample_stack join = {
+                .stack = find_stack(d, option(w, "stack", NULL)),
+                .kernel = find_stack(d, option(w, "kernel", NULL)) + 1, /* 0: none */
+        };
 
-        for (size_t i = 0; stack && i < d->n_stacks && join.stack == REC_NONE; i++)
-                if (streq(d->stack_names[i].name, stack))
-                        join.stack = d->stack_names[i].index;
-        if (stack && join.stack == REC_NONE)
-                complain(d, "no such stack", stack);
         for (uint32_t i = 0; i < count; i++) {
                 row.time_ns = from + (to - from) * i / count;
                 recording_writer_rows(d->w, REC_SAMPLES, &row, sizeof(row), 1);
                 join.sample = d->n_samples++;
-                if (stack)
+                if (join.stack != REC_NONE)
                         buf_append(&d->sample_stacks, &join, sizeof(join));
         }
 }

@@ -8,14 +8,18 @@
 #define SAMPLE(stack) "samples 1 user from=1ms to=9ms count=10 stack=" stack "\n"
 
 /* The rows from the process to the innermost frame of a tree without branches, one a line. */
-static void has_rows(const struct described *d, const char *wanted) {
+static void has_rows_with(const struct described *d, bool kernel, const char *wanted) {
         _cleanup_(stack_tree_done) struct stack_tree t = STACK_TREE_NULL;
         _cleanup_(buf_done) struct buf b = BUF_NULL;
 
-        assert_int_equal(stack_tree_init(d->recording, REPORT_CPU, STACK_TREE_DOWN, &t), 0);
+        assert_int_equal(stack_tree_init(d->recording, REPORT_CPU, kernel, STACK_TREE_DOWN, &t), 0);
         for (size_t i = 2; i < t.n_nodes; i++)
                 buf_printf(&b, "%s\n", t.labels[t.nodes[i].label].text);
         assert_string_equal(buf_text(&b), wanted);
+}
+
+static void has_rows(const struct described *d, const char *wanted) {
+        has_rows_with(d, false, wanted);
 }
 
 static void methods_have_no_parameters(void **state) {
@@ -111,6 +115,21 @@ static void methods_of_a_perf_map_look_the_same(void **state) {
         has_rows(&d, "LazyCompile:~f(a<b) /srv/x+y.js:3\nA.W.Run\n");
 }
 
+static void the_kernels_part_of_a_stack_comes_when_asked_for(void **state) {
+        _described_ d = describe(START PROGRAM
+                                 "module [kernel] kind=kernel\n"
+                                 "stack s\nframe read_all /app\nframe main /app\n"
+                                 "stack k\nframe schedule [kernel] source=kallsyms\n"
+                                 "frame - [kernel] offset=0xffffffff81000010\n"
+                                 "frame ksys_read [kernel] source=kallsyms\n"
+                                 "samples 1 kernel from=1ms to=9ms count=10 call=read stack=s kernel=k\n",
+                                 NULL);
+
+        has_rows(&d, "main\nread_all\n[read]\n");
+        has_rows_with(&d, true,
+                      "main\nread_all\n[read]\nksys_read\n[kernel]+0xffffffff81000010\nschedule\n");
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(methods_have_no_parameters),
@@ -120,6 +139,7 @@ int main(void) {
                 cmocka_unit_test(only_dotnet_has_them),
                 cmocka_unit_test(a_recursion_is_not_one_row),
                 cmocka_unit_test(methods_of_a_perf_map_look_the_same),
+                cmocka_unit_test(the_kernels_part_of_a_stack_comes_when_asked_for),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
