@@ -7,6 +7,7 @@
 
 #include "common/fd.h"
 #include "symbolize/demangle.h"
+#include "symbolize/demangle_outline.h"
 #include "symbolize/dotnet_code.h"
 #include "symbolize/kallsyms.h"
 #include "symbolize/symbols.h"
@@ -81,7 +82,7 @@ static enum rec_reason read_kernel(struct name_module *m, debug_file_ask_fn ask,
         _cleanup_free_ char *text = NULL;
         _cleanup_close_ int fd = -EBADF;
         char path[WORKER_PATH_MAX];
-        size_t bytes;
+        size_t bytes = 0;
         int r;
 
         r = ask(userdata, WORKER_ROLE_FILE, 0, "", &fd, path);
@@ -213,6 +214,8 @@ static int readable(const struct name_module *m, uint64_t vaddr, const char *raw
                         &(struct dotnet_symbol){ .linkage = raw, .assembly = m->dotnet.assembly }, ret);
         else
                 r = demangle(raw, ret);
+        if (r == -E2BIG)
+                r = demangle_outline(raw, ret);
         if (r != -ENOENT && r != -E2BIG)
                 return r;
         *ret = strndup(raw, MIN(strcspn(raw, "@"), (size_t) RAW_NAME_MAX));

@@ -16,6 +16,7 @@
 #include "report/names.h"
 #include "symbolize/demangle.h"
 #include "symbolize/demangle_dotnet.h"
+#include "symbolize/demangle_outline.h"
 
 enum { LINES = 4, INPUT_MAX = 64 * 1024 };
 
@@ -49,7 +50,7 @@ static char *split(char *text) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         _cleanup_free_ char *text = strndup((const char *) data, size < INPUT_MAX ? size : INPUT_MAX),
-                            *name = NULL, *dotnet = NULL;
+                            *name = NULL, *dotnet = NULL, *outline = NULL;
         char *lines[LINES] = { text };
         int r;
 
@@ -61,6 +62,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         check(r, name, DEMANGLE_OUTPUT_MAX);
         r = demangle_dotnet(&(struct dotnet_symbol){ lines[0], lines[1], lines[2], lines[3] }, &dotnet);
         check(r, dotnet, 4 * DOTNET_NAME_MAX);
+        r = demangle_outline(text, &outline);
+        check(r, outline, OUTLINE_MAX);
         shorten(text);
         return 0;
 }
