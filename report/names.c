@@ -216,13 +216,19 @@ static bool is_word(char c) {
 
 /* Bytes of an operator's name at p ("operator()", "operator<<", "operator" of "operator new"); 0: none. */
 static size_t operator_name(const char *name, const char *p) {
+        static const char *const signs[] = {
+                "<=>", "<<=", ">>=", "->*", "()", "[]", "<<", ">>", "<=", ">=", "==", "!=", "&&",
+                "||",  "++",  "--",  "+=",  "-=", "*=", "/=", "%=", "^=", "&=", "|=", "->", "<",
+                ">",   "-",   "=",   "+",   "*",  "/",  "%",  "^",  "&",  "|",  "~",  "!",  ","
+        };
         const char *end = startswith(p, "operator");
 
         if (!end || is_word(*end) || (p > name && is_word(p[-1])))
                 return 0;
-        if (startswith(end, "()"))
-                return (size_t) (end + 2 - p);
-        return (size_t) (end - p) + strspn(end, "<>-=+*/%^&|~!,[]");
+        for (size_t i = 0; i < ARRAY_SIZE(signs); i++)
+                if (startswith(end, signs[i]))
+                        return (size_t) (end - p) + strlen(signs[i]);
+        return (size_t) (end - p);
 }
 
 static bool is_template(const char *name, const char *p) {
