@@ -148,7 +148,7 @@ def dotnet_methods(c):
     """A method that .NET compiled while it ran is named."""
     dotnet_service(c, "case-dotnet.service", "Environment=DOTNET_PerfMapEnabled=1", "PrivateTmp=yes")
     _, report, _ = c.profile("case-dotnet.service")
-    expect_names(c, report, r";Program::<Main>\$;Numbers::CollatzSteps")
+    expect_names(c, report, r";Program\.<Main>\$;Numbers\.CollatzSteps")
 
 
 @case("bookworm")
