@@ -190,7 +190,7 @@ static void read_augmentation(struct cursor *c, const char *text, struct cfi_cie
                                 take_pointer(c, encoding & ~DW_EH_PE_indirect);
                         break;
                 }
-                case 'L': take_byte(c); break;
+                case 'L': cie->lsda_encoding = take_byte(c); break;
                 case 'S': cie->signal = true; break;
                 case 'B': /* of other machines */
                 case 'G': break;
@@ -259,7 +259,11 @@ static void read_cie(const struct cfi_reader *r, uint32_t offset, struct cfi_cie
         bool wide;
         uint64_t length = take_length(&c, &wide), id;
 
-        *ret = (struct cfi_cie){ .offset = offset, .initial = { .cfa_register = DWARF_RSP } };
+        *ret = (struct cfi_cie){
+                .offset = offset,
+                .lsda_encoding = DW_EH_PE_omit,
+                .initial = { .cfa_register = DWARF_RSP },
+        };
         if (c.bad || length > c.end - c.at)
                 return;
 
@@ -293,10 +297,22 @@ int cfi_reader_init(struct cfi_reader *r, const struct cfi_section *section) {
         return 0;
 }
 
+/* Augmentation data of an FDE: where its language's own data is. Nobody needs that to unwind, so what is wrong
+ * there does no harm. */
+static uint64_t read_lsda(struct cursor data, uint8_t encoding) {
+        struct cursor value = data;
+        uint64_t address;
+
+        if (encoding == DW_EH_PE_omit || take_encoded_value(&value, encoding) == 0)
+                return 0;
+        address = take_pointer(&data, encoding);
+        return data.bad ? 0 : address;
+}
+
 /* c stands behind the CIE pointer. */
 static bool read_fde(struct cfi_reader *r, struct cursor *c, uint64_t cie_offset, struct cfi_fde *ret) {
         const struct cfi_cie *cie;
-        uint64_t start, range;
+        uint64_t start, range, lsda = 0;
 
         if (cie_offset >= r->section.bytes)
                 return false;
@@ -306,14 +322,21 @@ static bool read_fde(struct cfi_reader *r, struct cursor *c, uint64_t cie_offset
 
         start = take_pointer(c, cie->encoding);
         range = take_encoded_value(c, cie->encoding);
-        if (cie->augmented)
-                take(c, take_uleb(c));
+        if (cie->augmented) {
+                uint64_t bytes = take_uleb(c);
+                struct cursor data = *c;
+
+                take(c, bytes);
+                data.end = c->at;
+                lsda = read_lsda(data, cie->lsda_encoding);
+        }
         if (c->bad || range == 0 || start + range < start)
                 return false;
 
         *ret = (struct cfi_fde){
                 .start = start,
                 .end = start + range,
+                .lsda = lsda,
                 .cie = (uint32_t) cie_offset,
                 .program = (uint32_t) c->at,
                 .program_end = (uint32_t) c->end,

@@ -68,6 +68,7 @@ struct cfi_cie {
         bool augmented; /* FDEs have augmentation data ('z') */
         bool signal; /* frames interrupted by the kernel ('S') */
         uint8_t encoding; /* of pointers in FDEs (DW_EH_PE_*) */
+        uint8_t lsda_encoding; /* of the pointer to the language's data; DW_EH_PE_omit: FDEs have none */
         uint64_t code_align;
         int64_t data_align;
         struct cfi_row initial;
@@ -75,6 +76,7 @@ struct cfi_cie {
 
 struct cfi_fde {
         uint64_t start, end; /* virtual addresses, end exclusive, start < end */
+        uint64_t lsda; /* virtual address of the language's data (.gcc_except_table and others); 0: none */
         uint32_t cie; /* offset of its CIE */
         uint32_t program, program_end; /* offsets of its program */
 };

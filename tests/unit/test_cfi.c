@@ -618,6 +618,49 @@ static void a_section_too_large_is_refused(void **state) {
         assert_int_equal(run_section(&section, &rows), -EBADMSG);
 }
 
+/* Reads the one FDE of a section whose augmentation data is these bytes. */
+static struct cfi_fde fde_with_data(const uint8_t *data, uint8_t bytes) {
+        static const uint8_t encodings[] = { DW_EH_PE_pcrel | DW_EH_PE_sdata4,
+                                             DW_EH_PE_pcrel | DW_EH_PE_sdata4 };
+        struct bytes b = {};
+        struct cfi_reader *reader = malloc(sizeof(*reader));
+        struct cfi_section section;
+        struct cfi_fde fde = {};
+        uint32_t cie = put_cie(&b, "zLR", encodings, sizeof(encodings));
+        size_t at = begin_fde(&b, cie);
+
+        put_u32(&b, (uint32_t) (0x1000 - (SECTION_VADDR + b.size)));
+        put_u32(&b, 0x10);
+        put_u8(&b, bytes);
+        put(&b, data, bytes);
+        fill_length(&b, at);
+
+        section = section_of(&b);
+        assert_non_null(reader);
+        assert_int_equal(cfi_reader_init(reader, &section), 0);
+        assert_int_equal(cfi_next(reader, &fde), 1);
+        free(reader);
+        assert_int_equal(fde.start, 0x1000);
+        assert_int_equal(fde.end, 0x1010);
+        return fde;
+}
+
+static void the_data_of_the_language_is_found(void **state) {
+        struct bytes b = {};
+        struct cfi_fde fde = fde_with_data((const uint8_t[]){ 0x40, 0, 0, 0 }, 4);
+        uint32_t cie = put_cie(&b, "zLR", (const uint8_t[]){ 0x1b, 0x1b }, 2);
+
+        /* Relative to its own place: behind the CIE, length, id, start, range and size. */
+        (void) begin_fde(&b, cie);
+        assert_int_equal(fde.lsda, SECTION_VADDR + b.size + 4 + 4 + 1 + 0x40);
+}
+
+static void data_of_the_language_that_is_not_there_does_no_harm(void **state) {
+        assert_int_equal(fde_with_data((const uint8_t[]){ 0, 0, 0, 0 }, 4).lsda, 0);
+        for (uint8_t cut = 0; cut < 4; cut++)
+                assert_int_equal(fde_with_data((const uint8_t[]){ 0x40, 1, 1, 1 }, cut).lsda, 0);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_function_without_instructions_has_the_row_of_its_cie),
@@ -629,6 +672,8 @@ int main(void) {
                 cmocka_unit_test(registers_undefined_same_and_in_registers_are_told_apart),
                 cmocka_unit_test(expressions_are_found_again_in_the_section),
                 cmocka_unit_test(signal_frames_are_marked),
+                cmocka_unit_test(the_data_of_the_language_is_found),
+                cmocka_unit_test(data_of_the_language_that_is_not_there_does_no_harm),
                 cmocka_unit_test(personality_and_lsda_are_stepped_over),
                 cmocka_unit_test(absolute_pointers_of_all_widths_are_read),
                 cmocka_unit_test(fdes_that_cannot_be_placed_are_passed_over),
