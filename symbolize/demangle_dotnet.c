@@ -353,13 +353,16 @@ static bool put_interface_method(struct buf *b, struct piece m, struct piece own
         return true;
 }
 
-/* A method's name without anything behind it. */
+/* A method's name without anything behind it. "<>m__Finally1" is of an iterator. */
 static void put_plain_method(struct buf *b, struct piece m, struct piece own, char dot) {
         if (m.size == strlen("_ctor") && has(m, 0, "_ctor"))
                 buf_puts(b, ".ctor");
         else if (m.size == strlen("_cctor") && has(m, 0, "_cctor"))
                 buf_puts(b, ".cctor");
-        else if (m.size > 3 && m.text[0] == '_' && m.text[1] != '_' && ends_with(m, "__")) { /* <Main>$ */
+        else if (has(m, 0, "__m__Finally")) {
+                buf_puts(b, "<>");
+                buf_append(b, m.text + strlen("__"), m.size - strlen("__"));
+        } else if (m.size > 3 && m.text[0] == '_' && m.text[1] != '_' && ends_with(m, "__")) { /* <Main>$ */
                 buf_putc(b, '<');
                 buf_append(b, m.text + 1, m.size - 3);
                 buf_puts(b, ">$");

@@ -79,6 +79,8 @@ static void names_that_the_compiler_made_are_restored(void **state) {
                 "__"
                 "Canon>__System_IDisposable_Dispose",
                 "Internal.LowLevelLinq.LowLevelEnumerable.<Select>d__1`2.System.IDisposable.Dispose");
+        becomes("System_Linq_System_Linq_Enumerable__OfTypeIterator_d__66_1<System___Canon>____m__Finally1",
+                "System.Linq.Enumerable.<OfTypeIterator>d__66`1.<>m__Finally1");
         becomes("My_Tool_Program___c__DisplayClass0_0____Main___b__0",
                 "My.Tool.Program.<>c__DisplayClass0_0.<<Main>$>b__0");
         becomes("System_Linq__PrivateImplementationDetails___InlineArrayAsSpan<Int32>",
