@@ -48,11 +48,6 @@ static void label(struct frame *f, const char *text) {
 static void label_stack(struct labels *l, const uint32_t *indexes, uint32_t count) {
         struct frame *root = &l->frames[indexes[count - 1]];
 
-        if (root->place.role == MODULE_LOADER) {
-                while (count > 0 && l->frames[indexes[count - 1]].place.role == MODULE_LOADER)
-                        label(&l->frames[indexes[--count]], "[ld.so]");
-                return;
-        }
         if (root->place.role == MODULE_OTHER) {
                 if (!root->place.entry)
                         return;
@@ -73,6 +68,9 @@ void labels_find(struct labels *l, const struct stacks *stacks) {
         const uint32_t *indexes;
         uint32_t count = stacks_rows(stacks, &rows, &indexes);
 
+        for (uint32_t i = 0; i < l->n_frames; i++)
+                if (l->frames[i].place.role == MODULE_LOADER)
+                        label(&l->frames[i], "[ld.so]");
         for (uint32_t i = 0; i < count; i++)
                 if (rows[i].end == REC_STACK_COMPLETE && rows[i].count > 0)
                         label_stack(l, indexes + rows[i].first, rows[i].count);

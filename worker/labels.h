@@ -11,13 +11,14 @@
 /*
  * What stands for the names of the first frames of a process. Distributions strip libc and ld.so, and
  * __libc_start_call_main, start_thread and nearly everything of ld.so is no export; that it is the code which
- * starts a program, a thread or loads the libraries is certain all the same, from where it lies in the stack:
+ * starts a program or a thread is certain all the same, from where it lies in a stack that reaches its root, and
+ * ld.so does nothing but load:
  *
  *   … ← main ← [libc start] ← __libc_start_main ← [program start]
  *   … ← thread's function ← [libc start] ← [libc start]
- *   … ← [ld.so] ← [ld.so]
+ *   … ← [ld.so] ← dlopen
  *
- * Only in stacks that reach their root, and only for frames without a name.
+ * Only for frames without a name.
  */
 struct labels;
 

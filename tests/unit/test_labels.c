@@ -101,13 +101,15 @@ static void a_thread_starts_in_libc(void **state) {
         has_label(f, WORK, NULL);
 }
 
-static void the_loader_is_all_that_lies_below_its_entry(void **state) {
+static void all_of_the_loader_is_the_loader(void **state) {
         struct fixture *f = *state;
 
         label_stack(f, (unsigned[]){ LOADER, WORK, LOADER, LOADER_START }, 4, REC_STACK_COMPLETE);
         has_label(f, LOADER_START, "[ld.so]");
         has_label(f, LOADER, "[ld.so]");
         has_label(f, WORK, NULL);
+        label_stack(f, (unsigned[]){ LOADER, MAIN }, 2, REC_STACK_COPY_ENDED);
+        has_label(f, LOADER, "[ld.so]");
 }
 
 static void what_libc_does_for_the_program_has_no_label(void **state) {
@@ -192,8 +194,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(a_program_starts_in_libc, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_thread_starts_in_libc, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(the_loader_is_all_that_lies_below_its_entry, set_up,
-                                                tear_down),
+                cmocka_unit_test_setup_teardown(all_of_the_loader_is_the_loader, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(what_libc_does_for_the_program_has_no_label, set_up,
                                                 tear_down),
                 cmocka_unit_test_setup_teardown(of_libc_alone_two_frames_are_the_start, set_up, tear_down),
