@@ -26,7 +26,7 @@ struct dotnet_symbol {
         const char *type; /* DW_AT_name of the class that the method's declaration lies in; NULL: unknown */
         const char *method; /* DW_AT_name of the method's declaration; NULL: unknown */
         const char *assembly; /* the program's own, as it is written in symbols: what stands before
-                                 "__Module___MainMethodWrapper"; NULL: unknown */
+                                 "__Module___StartupCodeMain"; NULL: unknown */
 };
 
 /*

@@ -485,7 +485,7 @@ static void methods_of_natively_compiled_programs_are_named_in_csharp(void **sta
         } cases[] = {
                 { "app_Program___Main__", "Program.<Main>$" },
                 { "S_P_CoreLib_System_IO_Path__Combine", "System.IO.Path.Combine" },
-                { "app__Module___MainMethodWrapper", "<Module>.MainMethodWrapper" },
+                { "app__Module___StartupCodeMain", "<Module>.StartupCodeMain" },
                 { "S_P_CoreLib_System_IO_Path__Stub", "System.IO.Path.Stub" },
                 { "app_Type__Stub", "Type.Stub" },
                 { "_ZN3WKS7gc_heap3gc1Ev", "WKS::gc_heap::gc1" },
@@ -505,6 +505,7 @@ static void methods_of_natively_compiled_programs_are_named_in_csharp(void **sta
                            "        .size %s, 16\n",
                            i == 3 ? "        .text\n" : "", cases[i].symbol, cases[i].symbol,
                            cases[i].symbol, cases[i].symbol);
+        buf_puts(&source_text, "        .data\n_lsda0app__Module___StartupCodeMain: .byte 0\n");
         assert_int_equal(toolchain_source(*state, "aot.s", buf_text(&source_text)), 0);
         assert_int_equal(toolchain_run(*state, "gcc -nostdlib -no-pie -Wl,--build-id -Wl,-e,RhpNewFast "
                                                "-o @aot @aot.s"),
