@@ -170,14 +170,25 @@ static bool put_state_machine(struct buf *b, struct segment s) {
         return true;
 }
 
+/* Where the name space of an interface begins, at its dot, in the name of a method that implements it explicitly:
+ * a name space of the platform, or the one that the type is in. NULL: there is none. */
+static const char *interface_space(const char *name) {
+        size_t first = strcspn(name, ".");
+
+        for (const char *dot = strchr(name, '.'); dot; dot = strchr(dot + 1, '.'))
+                if (startswith(dot, ".System.") || startswith(dot, ".Microsoft.") ||
+                    (first > 0 && strncmp(dot + 1, name, first) == 0 && dot[1 + first] == '.'))
+                        return dot;
+        return NULL;
+}
+
 /* Type and interface: "System.Byte.System.IConvertible.ToInt32" → "System.Byte.IConvertible.ToInt32". */
 static void put_interface_short(struct buf *b, const char *name) {
-        const char *space = *name ? strstr(name + 1, ".System.") : NULL, *last = strrchr(name, '.'), *before;
+        const char *space = interface_space(name), *last = strrchr(name, '.'), *before = last;
 
-        before = last;
         while (space && before > space && (before == last || *before != '.'))
                 before--;
-        if (!space || before <= space) {
+        if (!space || before <= space || before[1] != 'I' || !isupper((unsigned char) before[2])) {
                 buf_puts(b, name);
                 return;
         }
