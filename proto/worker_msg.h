@@ -103,6 +103,8 @@ enum worker_role {
                                        the user's --debug-dir first, then /usr/lib/debug */
         WORKER_ROLE_DEBUG_CACHE, /* <debuginfod cache `attempt`>/<build-id>/debuginfo */
         WORKER_ROLE_PERF_MAP, /* of a REC_MODULE_ANONYMOUS: the perf map of the process that made this code */
+        WORKER_ROLE_DWZ, /* `name` from .gnu_debugaltlink, in .dwz/ and .dwz/x86_64-linux-gnu/ of the debug directories;
+                            `attempt` counts */
         WORKER_ROLE_MAX,
 };
 
