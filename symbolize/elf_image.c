@@ -18,6 +18,7 @@ struct elf_image {
         const uint8_t *data;
         size_t bytes;
         bool mapped; /* by us */
+        bool any_type; /* ET_REL, too */
         uint16_t type; /* ET_EXEC, ET_DYN */
         uint64_t programs_offset; /* checked: the table is inside */
         unsigned program_count;
@@ -54,7 +55,8 @@ static int read_header(const struct elf_image *image, Elf64_Ehdr *ret) {
         if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
             header.e_ident[EI_DATA] != ELFDATA2LSB || header.e_machine != EM_X86_64)
                 return -EBADMSG;
-        if (header.e_type != ET_EXEC && header.e_type != ET_DYN)
+        if (header.e_type != ET_EXEC && header.e_type != ET_DYN &&
+            !(image->any_type && header.e_type == ET_REL))
                 return -EBADMSG;
 
         *ret = header;
@@ -197,7 +199,7 @@ static int parse(struct elf_image *image) {
         return read_sections(image, &header);
 }
 
-int elf_image_from_memory(const void *data, size_t bytes, struct elf_image **ret) {
+static int new_image(const void *data, size_t bytes, bool any_type, struct elf_image **ret) {
         _cleanup_(elf_image_freep) struct elf_image *image = NULL;
         int r;
 
@@ -206,6 +208,7 @@ int elf_image_from_memory(const void *data, size_t bytes, struct elf_image **ret
                 return -ENOMEM;
         image->data = data;
         image->bytes = bytes;
+        image->any_type = any_type;
 
         r = parse(image);
         if (r < 0)
@@ -215,7 +218,11 @@ int elf_image_from_memory(const void *data, size_t bytes, struct elf_image **ret
         return 0;
 }
 
-int elf_image_new(int fd, struct elf_image **ret) {
+int elf_image_from_memory(const void *data, size_t bytes, struct elf_image **ret) {
+        return new_image(data, bytes, false, ret);
+}
+
+static int map_image(int fd, bool any_type, struct elf_image **ret) {
         struct elf_image *image;
         struct stat st;
         void *data;
@@ -232,7 +239,7 @@ int elf_image_new(int fd, struct elf_image **ret) {
         if (data == MAP_FAILED)
                 return -errno;
 
-        r = elf_image_from_memory(data, (size_t) st.st_size, &image);
+        r = new_image(data, (size_t) st.st_size, any_type, &image);
         if (r < 0) {
                 munmap(data, (size_t) st.st_size);
                 return r;
@@ -241,6 +248,14 @@ int elf_image_new(int fd, struct elf_image **ret) {
         image->mapped = true;
         *ret = image;
         return 0;
+}
+
+int elf_image_new(int fd, struct elf_image **ret) {
+        return map_image(fd, false, ret);
+}
+
+int elf_image_new_any(int fd, struct elf_image **ret) {
+        return map_image(fd, true, ret);
 }
 
 struct elf_image *elf_image_free(struct elf_image *image) {
@@ -351,6 +366,11 @@ const void *elf_image_at(const struct elf_image *image, uint64_t vaddr, size_t b
                 return NULL;
         offset = segment->offset + (vaddr - segment->vaddr);
         return inside(offset, bytes, image->bytes) ? image->data + offset : NULL;
+}
+
+void elf_image_forget(const struct elf_image *image) {
+        if (image->mapped)
+                (void) madvise((void *) image->data, image->bytes, MADV_DONTNEED);
 }
 
 const uint8_t *elf_image_data(const struct elf_image *image, size_t *ret_bytes) {

@@ -32,7 +32,9 @@ struct elf_section {
 
 /* Maps fd (borrowed; may be closed afterwards). -EBADMSG: not such an ELF file; -EFBIG; -ENOMEM; errors of mmap(2). */
 int elf_image_new(int fd, struct elf_image **ret);
-/* The same over bytes in memory (borrowed, must outlive the image): the vdso, fuzzing. */
+/* The same for files that are not run: ET_REL, as .dwo files and some .dwp are, is taken, too. */
+int elf_image_new_any(int fd, struct elf_image **ret);
+/* The first over bytes in memory (borrowed, must outlive the image): the vdso, fuzzing. */
 int elf_image_from_memory(const void *data, size_t bytes, struct elf_image **ret);
 struct elf_image *elf_image_free(struct elf_image *image);
 DEFINE_CLEANUP(struct elf_image *, elf_image_free);
@@ -50,4 +52,6 @@ int elf_image_vaddr(const struct elf_image *image, uint64_t file_offset, uint64_
 int elf_image_offset(const struct elf_image *image, uint64_t vaddr, uint64_t *ret);
 /* `bytes` of file content at a virtual address; NULL when not wholly inside one segment's file part. */
 const void *elf_image_at(const struct elf_image *image, uint64_t vaddr, size_t bytes);
+/* Gives the memory of a mapped file back to the kernel; what is read again comes from the file. */
+void elf_image_forget(const struct elf_image *image);
 const uint8_t *elf_image_data(const struct elf_image *image, size_t *ret_bytes);

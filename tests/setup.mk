@@ -6,7 +6,7 @@ BUILD_PACKAGES := gcc make pkg-config clang llvm bpftool libbpf-dev libelf-dev l
 	libjansson-dev zlib1g-dev libzstd-dev libseccomp-dev libcap-dev libiberty-dev
 TRY_PACKAGES := systemd-container mmdebstrap dbus python3
 CHECK_PACKAGES := $(TRY_PACKAGES) libcmocka-dev clang-format clang-tidy cppcheck valgrind gdb lld binutils elfutils mandoc \
-	chromium chromium-driver git g++ perl libdevel-nytprof-perl libdw-dev util-linux passwd
+	chromium chromium-driver git g++ perl libdevel-nytprof-perl libdw-dev dwz util-linux passwd
 
 # Language run-times that only tests use may be there without a package.
 missing_command = $(if $(shell command -v $(1) 2>/dev/null),,$(2))
