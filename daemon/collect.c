@@ -349,6 +349,7 @@ static int new_parts(struct capture *capture, const struct capture_options *opti
         struct feed_options feed = {
                 .worker_uid = options->worker_uid,
                 .worker_gid = options->worker_gid,
+                .tables = options->tables,
                 .proc_fd = c->proc_fd,
         };
         struct ledger_options ledger = {

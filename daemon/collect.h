@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "daemon/table_store.h"
 #include "proto/event.h"
 #include "proto/recording.h"
 
@@ -35,6 +36,7 @@ struct capture_options {
         uint32_t frequency_hz;
         uid_t worker_uid;
         gid_t worker_gid;
+        struct table_store *tables; /* borrowed, must outlive the daemon's captures; NULL: none are kept */
         /* Called on the main thread's event loop is not promised: on the collector thread, must not block.
          * Told once per kind: cgroup made, first exec, first listen(). */
         void (*milestone)(void *userdata, enum rec_milestone_kind kind, uint64_t time_ns);

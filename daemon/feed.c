@@ -10,6 +10,7 @@
 #include <sys/uio.h>
 #include <time.h>
 
+#include "common/fd.h"
 #include "common/hash.h"
 #include "common/procfs.h"
 #include "daemon/code_maps.h"
@@ -63,6 +64,7 @@ struct feed {
         struct mappings *mappings; /* owned reference */
         struct worker_link *link; /* owned by the thread */
         uint32_t announced; /* modules; the thread's */
+        bool tainted; /* the worker has read a file that others than root can write; the thread's */
         struct code_maps *code_maps; /* owned by the thread */
 
         /* below lock */
@@ -204,13 +206,56 @@ bool feed_blocked(struct feed *f, const struct worker_stack *stack, const struct
 
 /* ---- the thread ---- */
 
+/* A table of a file that root alone can write, by a key that begins with its build-id as the kernel told it. */
+static bool may_share_table(struct feed *f, uint32_t module, const char *key) {
+        char path[WORKER_PATH_MAX], digits[2 * sizeof(((struct module_info *) NULL)->build_id) + 2] = "-";
+        _cleanup_close_ int fd = -EBADF;
+        struct module_info info;
+
+        if (!f->options.tables || mappings_info(f->mappings, module, &info) < 0 ||
+            info.build_id_bytes == 0 ||
+            mappings_open(f->mappings, module, WORKER_ROLE_FILE, 0, "", &fd, path) < 0)
+                return false;
+        for (uint32_t i = 0; i < info.build_id_bytes; i++)
+                snprintf(digits + 2 * i, 4, "%02x-", info.build_id[i]);
+        return table_store_trusts(fd) && startswith(key, digits);
+}
+
+static int open_table(struct feed *f, uint32_t module, const char *key, int *ret_fd) {
+        int fd = may_share_table(f, module, key) ? table_store_get(f->options.tables, key) : -ENOENT;
+
+        if (fd < 0)
+                return -ENOENT;
+        *ret_fd = fd;
+        return 0;
+}
+
+/* Once it has read a file of a stranger, what the worker makes of others is not to be trusted either. */
+static void keep_table(void *userdata, uint32_t module, const char *key, int fd) {
+        struct feed *f = userdata;
+
+        if (!f->tainted && may_share_table(f, module, key))
+                (void) table_store_put(f->options.tables, key, fd);
+}
+
+static void note_file(struct feed *f, int fd) {
+        f->tainted |= !fd_is_sealed(fd) && !table_store_trusts(fd);
+}
+
 static int open_for_worker(void *userdata, uint32_t module, enum worker_role role, uint32_t attempt,
                            const char *name, int *ret_fd, char path[static WORKER_PATH_MAX]) {
         struct feed *f = userdata;
+        int r;
 
+        if (role == WORKER_ROLE_TABLE)
+                return attempt == 0 ? open_table(f, module, name, ret_fd) : -ENXIO;
         if (role == WORKER_ROLE_PERF_MAP)
-                return attempt == 0 ? code_maps_open(f->code_maps, module, ret_fd, path) : -ENXIO;
-        return mappings_open(f->mappings, module, role, attempt, name, ret_fd, path);
+                r = attempt == 0 ? code_maps_open(f->code_maps, module, ret_fd, path) : -ENXIO;
+        else
+                r = mappings_open(f->mappings, module, role, attempt, name, ret_fd, path);
+        if (r >= 0)
+                note_file(f, *ret_fd);
+        return r;
 }
 
 /* Modules are announced in order, before the first mapping of one. The file is opened now, while its name is
@@ -427,7 +472,8 @@ static void *run(void *userdata) {
         struct feed *f = userdata;
         struct worker_options options = { .uid = f->options.worker_uid,
                                           .gid = f->options.worker_gid,
-                                          .nice = WORKER_NICE };
+                                          .nice = WORKER_NICE,
+                                          .table = keep_table };
         bool abandoned;
 
         if (worker_link_new(&options, open_for_worker, f, &f->link) < 0)

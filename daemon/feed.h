@@ -8,6 +8,7 @@
 
 #include "common/macro.h"
 #include "daemon/mappings.h"
+#include "daemon/table_store.h"
 #include "proto/event.h"
 #include "proto/worker_msg.h"
 
@@ -26,6 +27,7 @@ struct feed_options {
         uid_t worker_uid;
         gid_t worker_gid;
         int proc_fd; /* borrowed; must outlive the feed, also an abandoned one */
+        struct table_store *tables; /* likewise; NULL: none are kept */
 };
 
 /* Starts the thread. The feed keeps a reference to the mappings. -ENOMEM, errors of pthread_create(3). */

@@ -18,6 +18,7 @@
 #include "daemon/peer.h"
 #include "daemon/session.h"
 #include "daemon/store.h"
+#include "daemon/table_store.h"
 #include "daemon/systemd.h"
 #include "proto/recording.h"
 #include "proto/varlink.h"
@@ -56,6 +57,7 @@ struct server {
         sd_event_source *listen, *idle, *reap; /* owned */
         struct systemd *systemd; /* owned */
         struct store *store; /* owned */
+        struct table_store *tables; /* owned, or NULL */
         struct collect *collect; /* owned; NULL until it is needed */
         struct session_world world;
         struct client *clients; /* owned */
@@ -694,6 +696,7 @@ struct server *server_free(struct server *s) {
         collect_free(s->collect);
         systemd_free(s->systemd);
         store_close(s->store);
+        table_store_close(s->tables);
         fd_close(s->options.listen_fd);
         sd_event_unref(s->event);
         free(s);
@@ -716,6 +719,15 @@ static int add_sources(struct server *s) {
                                           USEC_PER_SEC, on_idle, s);
 }
 
+/* Without them each capture makes its own. */
+static void open_tables(struct server *s) {
+        _cleanup_free_ char *directory = NULL;
+
+        if (asprintf(&directory, "%s/tables", s->options.state_directory) < 0 ||
+            table_store_open(directory, &s->tables) < 0)
+                log_warning("Tables for the unwinder cannot be kept below %s.", s->options.state_directory);
+}
+
 int server_new(sd_event *event, const struct server_options *options, struct server **ret) {
         _cleanup_(server_freep) struct server *s = NULL;
         int r;
@@ -728,6 +740,7 @@ int server_new(sd_event *event, const struct server_options *options, struct ser
         r = store_open(options->state_directory, &s->store);
         if (r < 0)
                 return log_error_errno(r, "cannot open %s", options->state_directory);
+        open_tables(s);
         r = systemd_new(event, &s->systemd);
         if (r < 0)
                 return log_error_errno(r, "cannot talk to systemd");
@@ -738,6 +751,7 @@ int server_new(sd_event *event, const struct server_options *options, struct ser
                 .event = event,
                 .systemd = s->systemd,
                 .store = s->store,
+                .tables = s->tables,
                 .worker_uid = options->worker_uid,
                 .worker_gid = options->worker_gid,
                 .collect = need_collect,

@@ -604,6 +604,7 @@ static int arm(struct session *s, struct collect *collect) {
                 .frequency_hz = (uint32_t) s->options.frequency_hz,
                 .worker_uid = s->world->worker_uid,
                 .worker_gid = s->world->worker_gid,
+                .tables = s->world->tables,
                 .milestone = on_witnessed,
                 .userdata = s,
         };

@@ -28,6 +28,7 @@ struct session_world {
         sd_event *event;
         struct systemd *systemd;
         struct store *store;
+        struct table_store *tables; /* NULL: none are kept */
         uid_t worker_uid;
         gid_t worker_gid;
         /* Loads the programs when that has not been done. On error *ret_reason is a sentence. */

@@ -38,11 +38,13 @@ struct worker_link {
 
         /* borrowed */
         worker_file_fn file;
+        worker_table_fn table;
         void *userdata;
 
         union {
                 struct worker_head head;
                 struct worker_file_wanted wanted;
+                struct worker_table table;
                 struct worker_done done;
                 uint8_t bytes[WORKER_MESSAGE_MAX];
         } in;
@@ -188,7 +190,19 @@ static int answer_file_wanted(struct worker_link *link) {
         return send_reply(link, MIN(r, 0), fd, path);
 }
 
-/* Answers the request for a file that may have come. 0 or -EPROTO. */
+static int take_table(struct worker_link *link) {
+        const struct worker_table *table = &link->in.table;
+        const char *key = (const char *) (table + 1);
+
+        if (link->in_bytes < sizeof(*table) || table->name_bytes == 0 || link->in_fd < 0 ||
+            table->name_bytes != link->in_bytes - sizeof(*table) || key[table->name_bytes - 1] != 0)
+                return fail(link);
+        if (link->table)
+                link->table(link->userdata, table->module, key, link->in_fd);
+        return 0;
+}
+
+/* Answers the request for a file that may have come, or takes a table. 0 or -EPROTO. */
 static int serve_files(struct worker_link *link) {
         int r;
 
@@ -197,9 +211,11 @@ static int serve_files(struct worker_link *link) {
                 return 0;
         if (r < 0)
                 return r;
-        if (link->in.head.type != WORKER_FILE_WANTED)
-                return fail(link);
-        return answer_file_wanted(link);
+        switch (link->in.head.type) {
+        case WORKER_FILE_WANTED: return answer_file_wanted(link);
+        case WORKER_TABLE: return take_table(link);
+        default: return fail(link);
+        }
 }
 
 /* Looks for requests first, so that a worker is not left waiting until its socket is full. */
@@ -385,6 +401,7 @@ int worker_link_new(const struct worker_options *options, worker_file_fn file, v
                 .files_fd = -EBADF,
                 .in_fd = -EBADF,
                 .file = file,
+                .table = options->table,
                 .userdata = userdata,
         };
 

@@ -23,7 +23,11 @@ typedef int (*worker_file_fn)(void *userdata, uint32_t module, enum worker_role 
                               const char *name /* "" when there is none */, int *ret_fd,
                               char path[static WORKER_PATH_MAX]);
 
+/* The worker has made a table that may be kept; fd is borrowed and not to be trusted. */
+typedef void (*worker_table_fn)(void *userdata, uint32_t module, const char *key, int fd);
+
 struct worker_options {
+        worker_table_fn table; /* NULL: none is kept */
         const char *path; /* of the executable; NULL: beside /proc/self/exe, else the installed one */
         uid_t uid; /* to become when the parent is root; gid likewise */
         gid_t gid;

@@ -47,6 +47,7 @@ enum worker_msg_type {
         WORKER_FILE_WANTED, /* struct worker_file_wanted, name */
         WORKER_LAYER, /* struct worker_done [+ sealed memfd] */
         WORKER_REPORT_DONE, /* struct worker_done [+ sealed memfd: JSON text] */
+        WORKER_TABLE, /* on WORKER_FILES_FD: struct worker_table, name + sealed memfd; no reply */
 };
 
 struct worker_head {
@@ -105,6 +106,7 @@ enum worker_role {
         WORKER_ROLE_PERF_MAP, /* of a REC_MODULE_ANONYMOUS: the perf map of the process that made this code */
         WORKER_ROLE_DWZ, /* `name` from .gnu_debugaltlink, in .dwz/ and .dwz/x86_64-linux-gnu/ of the debug directories;
                             `attempt` counts */
+        WORKER_ROLE_TABLE, /* the unwinder's table for the module as WORKER_TABLE gave it earlier: `name` is its key */
         WORKER_ROLE_MAX,
 };
 
@@ -121,6 +123,12 @@ struct worker_file_reply {
         int32_t error; /* 0 and a descriptor (read-only, regular file), or negative errno: -ENOENT not
                                    there, -ENXIO no further attempts */
         uint32_t path_bytes; /* with the NUL; what was opened, for the ledger; follows */
+};
+
+struct worker_table { /* for the next worker that needs it; the parent may keep it or not */
+        struct worker_head head;
+        uint32_t module;
+        uint32_t name_bytes; /* with the NUL; the key follows */
 };
 
 struct worker_done {

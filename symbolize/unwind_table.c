@@ -450,7 +450,7 @@ static int shrink(struct builder *b) {
         return t->row_count == 0 ? 0 : grow_rows(b, t->row_count);
 }
 
-static int build_pages(struct unwind_table *t) {
+int unwind_table_index(struct unwind_table *t) {
         uint32_t row = 0;
 
         if (t->row_count == 0)
@@ -552,7 +552,7 @@ static int build(struct builder *b, const struct elf_image *debug) {
         r = shrink(b);
         if (r < 0)
                 return r;
-        return build_pages(b->table);
+        return unwind_table_index(b->table);
 }
 
 int unwind_table_new(const struct elf_image *image, const struct elf_image *debug,

@@ -62,6 +62,8 @@ struct unwind_table {
         bool has_signal_frames; /* some rule has UNWIND_RULE_SIGNAL: few modules do */
 };
 
+/* Fills pages and page_count from the rows. -ENOMEM. */
+int unwind_table_index(struct unwind_table *t);
 /* Never NULL. */
 const struct unwind_rule *unwind_table_find(const struct unwind_table *t, uint64_t vaddr);
 /* The bytes of a pool entry. */

@@ -185,3 +185,15 @@ int channel_ask_file(struct channel *c, uint32_t module, enum worker_role role, 
         *ret_fd = TAKE_FD(fd);
         return 0;
 }
+
+int channel_give_table(struct channel *c, uint32_t module, const char *key, int fd) {
+        struct worker_table table = { .head = { .type = WORKER_TABLE }, .module = module };
+        struct iovec parts[] = {
+                { .iov_base = &table, .iov_len = sizeof(table) },
+                { .iov_base = (void *) key, .iov_len = strlen(key) + 1 },
+        };
+
+        table.name_bytes = (uint32_t) parts[1].iov_len;
+        table.head.bytes = (uint32_t) sizeof(table) + table.name_bytes;
+        return send_parts(c->files_fd, parts, ARRAY_SIZE(parts), fd);
+}

@@ -31,5 +31,7 @@ int channel_receive(struct channel *c, const struct worker_head **ret, int *ret_
 int channel_send(struct channel *c, const struct worker_head *message, int fd);
 /* Asks the parent for a file and waits; answers as debug_file_ask_fn. The message received before stays.
  * -EBADMSG, -ENOTCONN: the parent is broken or gone. */
+/* Gives the parent a table for later workers; fd is a sealed memory file, borrowed. Errors of sendmsg(2). */
+int channel_give_table(struct channel *c, uint32_t module, const char *key, int fd);
 int channel_ask_file(struct channel *c, uint32_t module, enum worker_role role, uint32_t attempt,
                      const char *name, int *ret_fd, char path[static WORKER_PATH_MAX]);

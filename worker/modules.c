@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "common/fd.h"
+#include "symbolize/unwind_store.h"
 
 enum { FIRST_MODULES = 64 };
 
@@ -77,6 +78,42 @@ static int ask(void *userdata, enum worker_role role, uint32_t attempt, const ch
         return channel_ask_file(asker->channel, asker->module, role, attempt, name, ret_fd, path);
 }
 
+static int read_table(const struct asker *asker, const char *key, struct unwind_table **ret) {
+        char path[WORKER_PATH_MAX];
+        _cleanup_close_ int fd = -EBADF;
+        _cleanup_free_ char *data = NULL;
+        size_t bytes;
+        int r;
+
+        r = channel_ask_file(asker->channel, asker->module, WORKER_ROLE_TABLE, 0, key, &fd, path);
+        if (r >= 0)
+                r = fd_read_file(fd, UNWIND_STORED_MAX, &data, &bytes);
+        return r < 0 ? r : unwind_store_unpack(data, bytes, ret);
+}
+
+static void give_table(const struct asker *asker, const char *key, const struct unwind_table *table) {
+        _cleanup_close_ int fd = -EBADF;
+        _cleanup_free_ void *data = NULL;
+        size_t bytes;
+
+        if (unwind_store_pack(table, &data, &bytes) < 0)
+                return;
+        fd = fd_new_sealed("startprof-table", data, bytes);
+        if (fd >= 0)
+                (void) channel_give_table(asker->channel, asker->module, key, fd);
+}
+
+static void find_table(const struct asker *asker, const struct elf_image *image,
+                       const struct elf_image *debug, struct unwind_table **ret) {
+        char key[UNWIND_KEY_MAX];
+        bool keyed = unwind_store_key(image, debug, key) == 0;
+
+        if (keyed && read_table(asker, key, ret) == 0)
+                return;
+        if (unwind_table_new(image, debug, ret) == 0 && keyed)
+                give_table(asker, key, *ret);
+}
+
 /* CFI that is broken is no CFI: the unwinder goes by frame pointers there, and says so. */
 static void load(struct modules *m, uint32_t index) {
         struct slot *slot = &m->slots[index];
@@ -87,8 +124,8 @@ static void load(struct modules *m, uint32_t index) {
         if (name_module_new(&slot->options, ask, &asker, &module->names) < 0 ||
             !name_module_image(module->names))
                 return;
-        (void) unwind_table_new(name_module_image(module->names), name_module_debug(module->names),
-                                &module->table);
+        find_table(&asker, name_module_image(module->names), name_module_debug(module->names),
+                   &module->table);
 }
 
 /* A map that cannot be read is none: its functions have no names. */

@@ -280,6 +280,19 @@ def waits_have_their_stacks(c):
         check(found and int(found[1]) >= least_usec, f"{unit}: {lines}")
 
 
+@case("bookworm")
+def tables_are_made_once(c):
+    """The unwinder's table of a large library is kept, and taken by the next capture."""
+    tables = lambda: c.run("sh", "-c", "cd /var/lib/startprof/tables && stat -c '%n %i' *", check=False).stdout.split("\n")
+    service(c, "case-table.service", "/usr/bin/perl -e 'for my $$i (1 .. 3000000) { $$x .= $$i }'", kind="oneshot")
+    c.profile("case-table.service")
+    first = tables()
+    check(re.fullmatch(r"[0-9a-f]{40}-[0-9a-f]{64} \d+", first[0]), f"tables {first}")
+    _, report, _ = c.profile("case-table.service")
+    equal(tables(), first, "tables after the second start")
+    check(report["stacks"]["complete"] >= report["stacks"]["samples"] * 0.99 > 10, f"stacks {report['stacks']}")
+
+
 @case()
 def activation_time_agrees_with_systemd(c):
     service(c, "case-time.service", "/services/burn 200")
