@@ -248,7 +248,7 @@ static __always_inline __u32 waiting_in(struct task_struct *task, __u64 *ip) {
 /* State of a thread not seen before; since when it has been in `phase` is for the caller to say. */
 static __always_inline struct thread_state *new_thread(struct task_struct *task, const struct member *member,
                                                        enum thread_phase phase, __u64 since_ns) {
-        __u32 host_tid = task->pid;
+        __u32 host_tid = BPF_CORE_READ(task, pid);
         struct thread_state state = {
                 .session = member->session,
                 .tgid = member->tgid,
@@ -442,6 +442,11 @@ static __always_inline int on_signal(const struct k_sigaction *action) {
         if (!(BPF_CORE_READ(action, sa.sa_flags) & SA_ONSTACK))
                 return 0;
         t = thread_of(bpf_get_current_pid_tgid());
+        if (!t) { /* it has not left the CPU since it joined */
+                t = new_thread(task, member, THREAD_RUNNING, member->joined_ns);
+                if (t)
+                        __sync_fetch_and_add(&stat_of(member->session)->on_cpu, 1);
+        }
         begin = BPF_CORE_READ(task, sas_ss_sp);
         size = BPF_CORE_READ(task, sas_ss_size);
         if (!t || size == 0 || size > ALTERNATE_STACK_MAX || !read_saved_regs(task, &saved))

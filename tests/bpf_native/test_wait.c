@@ -303,6 +303,28 @@ static void both_stacks_of_a_handler_are_copied(void **state) {
         assert_int_equal(((const uint8_t *) (record(1) + 1))[412], 7);
 }
 
+/* A thread that handles a signal before it has left the CPU for the first time. */
+static void a_signal_may_be_the_first_that_is_seen(void **state) {
+        static uint8_t stack[256], alternate[512];
+        struct k_sigaction action = { .sa.sa_flags = SA_ONSTACK };
+        uint32_t tid = 100;
+        const struct thread_state *t;
+
+        enlist(&thread, 0);
+        host.task = &thread.task;
+        host.tgid = host.tid = 100;
+        thread.task.sas_ss_sp = (uintptr_t) alternate;
+        thread.task.sas_ss_size = sizeof(alternate);
+        regs_of(&thread)->sp = (uintptr_t) stack + 40;
+        on_signal(&action);
+        t = bpf_map_lookup_elem(&threads, &tid);
+        assert_non_null(t);
+        assert_int_equal(t->interrupted_sp, (uintptr_t) stack + 40);
+        assert_int_equal(stats[0].on_cpu, 1);
+        switch_to(&thread, &idle, 5 * MSEC, true);
+        assert_int_equal(stats[0].on_cpu, 0);
+}
+
 static void blocked_threads_are_told_at_the_end(void **state) {
         struct bpf_iter_meta meta = {};
         struct bpf_iter__task context = { &meta, &thread.task };
@@ -405,6 +427,7 @@ int main(void) {
                 cmocka_unit_test_setup(the_end_of_a_thread_tells_its_wait, setup),
                 cmocka_unit_test_setup(a_wait_that_ended_unseen_is_counted, setup),
                 cmocka_unit_test_setup(both_stacks_of_a_handler_are_copied, setup),
+                cmocka_unit_test_setup(a_signal_may_be_the_first_that_is_seen, setup),
                 cmocka_unit_test_setup(blocked_threads_are_told_at_the_end, setup),
                 cmocka_unit_test_setup(a_full_map_keeps_the_sums_right, setup),
                 cmocka_unit_test_setup(a_full_ring_is_counted, setup),

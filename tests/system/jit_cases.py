@@ -69,7 +69,8 @@ def publish_dotnet():
     directory, home = build_directory("dotnet"), build_directory("dotnet-home")
     if not os.path.exists(os.path.join(directory, "jit")):
         subprocess.run([dotnet, "publish", source, "-v", "q", "-o", directory,
-                        f"-p:BaseIntermediateOutputPath={home}/obj/"], check=True, stdin=subprocess.DEVNULL,
+                        f"-p:BaseIntermediateOutputPath={home}/obj/", f"-p:BaseOutputPath={home}/bin/"],
+                       check=True, stdin=subprocess.DEVNULL,
                        stdout=subprocess.DEVNULL,
                        env=dict(os.environ, DOTNET_CLI_HOME=home, DOTNET_NOLOGO="1", DOTNET_CLI_TELEMETRY_OPTOUT="1"))
     return directory, os.path.dirname(os.path.realpath(dotnet))
