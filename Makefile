@@ -29,7 +29,7 @@ HARDEN := -fPIE -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame
 LDFLAGS += -fsanitize=$(SANITIZE)
 endif
 LIBS_common :=
-PKGS := libbpf libelf libdw libdebuginfod libsystemd jansson zlib libzstd libmd libcap libseccomp
+PKGS := libbpf libelf libdw libdebuginfod libsystemd jansson zlib libzstd liblzma libmd libcap libseccomp
 PKG_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(filter-out libcap libseccomp,$(PKGS)) 2>/dev/null)
 ALL_CPPFLAGS = -D_GNU_SOURCE -I. -I$(O) -DSTARTPROF_VERSION='"$(VERSION)"' -DSTARTPROF_LIBEXECDIR='"$(libexecdir)"' $(CPPFLAGS)
 ALL_CFLAGS = -std=gnu11 $(WARNINGS) $(HARDEN) -include common/banned.h -ffile-prefix-map=$(CURDIR)=. $(PKG_CFLAGS) $(CFLAGS)
@@ -97,9 +97,9 @@ LINK = $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-gro
 $(O)/startprofd: $(MAIN_daemon) $(call archives,daemon proto common)
 	$(LINK) -lbpf -lsystemd -ljansson -lzstd -lcap -lpthread
 $(O)/startprof-worker: $(MAIN_worker) $(call archives,worker symbolize report proto common)
-	$(LINK) -ldw -lelf -ljansson -lzstd -lz -lseccomp -lmd -liberty
+	$(LINK) -ldw -lelf -ljansson -lzstd -lz -llzma -lseccomp -lmd -liberty
 $(O)/startprof: $(MAIN_client) $(call archives,client report symbolize proto common)
-	$(LINK) -lsystemd -ljansson -lzstd -lz -ldw -lelf -liberty
+	$(LINK) -lsystemd -ljansson -lzstd -lz -llzma -ldw -lelf -liberty
 
 -include $(shell find $(O) -name '*.d' -type f 2>/dev/null)
 

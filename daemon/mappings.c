@@ -25,6 +25,7 @@ enum {
         NAME_BYTES_MAX = 255,
         LINK_PLACES = 3, /* beside, .debug/, /usr/lib/debug/DIR */
         BUILD_ID_PLACES = 2, /* the process's root, ours */
+        DWZ_PLACES = 4, /* two in the process's root, two in ours */
 };
 
 struct root {
@@ -548,6 +549,24 @@ static int open_cached(const struct place *place, uint32_t attempt, char path[st
         return open_formatted(our_root, path, "%s/%s/debuginfo", places[attempt], id);
 }
 
+/* The process's own /usr/lib/debug, then ours; Debian's debhelper puts a directory of the architecture between. */
+static int open_dwz(const struct place *place, uint32_t attempt, const char *name,
+                    char path[static WORKER_PATH_MAX]) {
+        _cleanup_close_ int our_root = -EBADF;
+        int root_fd = place->root_fd;
+
+        if (attempt >= DWZ_PLACES)
+                return -ENXIO;
+        if (!is_plain_name(name))
+                return -ENOENT;
+        if (attempt >= DWZ_PLACES / 2) {
+                our_root = open_our_root();
+                root_fd = our_root;
+        }
+        return open_formatted(root_fd, path, "/usr/lib/debug/.dwz/%s%s",
+                              attempt % 2 ? "x86_64-linux-gnu/" : "", name);
+}
+
 int mappings_open(struct mappings *m, uint32_t module, enum worker_role role, uint32_t attempt,
                   const char *name, int *ret_fd, char path[static WORKER_PATH_MAX]) {
         _cleanup_(place_done) struct place place;
@@ -568,6 +587,8 @@ int mappings_open(struct mappings *m, uint32_t module, enum worker_role role, ui
                 fd = open_by_build_id(&place, attempt, path);
         else if (role == WORKER_ROLE_DEBUG_CACHE)
                 fd = open_cached(&place, attempt, path);
+        else if (role == WORKER_ROLE_DWZ)
+                fd = open_dwz(&place, attempt, name, path);
         if (fd < 0)
                 return fd == -ENXIO ? fd : -ENOENT;
         *ret_fd = fd;

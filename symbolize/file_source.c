@@ -207,6 +207,16 @@ static int open_kernel(const struct file_source *s, char path[static WORKER_PATH
         return fd < 0 ? -errno : fd;
 }
 
+/* .dwz/ of each debug directory; Debian's debhelper puts a directory of the architecture between. */
+static int of_dwz(const struct file_source *s, uint32_t attempt, const char *name,
+                  char path[static WORKER_PATH_MAX]) {
+        const char *dir = attempt / 2 < s->n_debug_dirs ? s->debug_dirs[attempt / 2] : SYSTEM_DEBUG_DIR;
+
+        if (attempt / 2 > s->n_debug_dirs)
+                return -ENXIO;
+        return format_path(path, "%s/.dwz/%s%s", dir, attempt % 2 ? "x86_64-linux-gnu/" : "", name);
+}
+
 int file_source_open(void *source, uint32_t module, enum worker_role role, uint32_t attempt,
                      const char *name, int *ret_fd, char path[static WORKER_PATH_MAX]) {
         const struct file_source *s = source;
@@ -237,6 +247,7 @@ int file_source_open(void *source, uint32_t module, enum worker_role role, uint3
         case WORKER_ROLE_DEBUG_LINK: r = linked(s, file, attempt, name, path); break;
         case WORKER_ROLE_DEBUG_BUILD_ID: r = by_build_id(s, row, attempt, path); break;
         case WORKER_ROLE_DEBUG_CACHE: r = cached(s, row, attempt, path); break;
+        case WORKER_ROLE_DWZ: r = of_dwz(s, attempt, name, path); break;
         default: r = -ENXIO;
         }
         if (r < 0)

@@ -10,6 +10,7 @@
 #include "symbolize/demangle_outline.h"
 #include "symbolize/dotnet_code.h"
 #include "symbolize/kallsyms.h"
+#include "symbolize/mini_debuginfo.h"
 #include "symbolize/symbols.h"
 
 enum { RAW_NAME_MAX = DEMANGLE_OUTPUT_MAX };
@@ -23,6 +24,9 @@ struct name_module {
         /* owned; symbols are read when the first name is asked for */
         struct elf_image *image, *debug;
         struct symbols *symbols, *debug_symbols;
+        struct mini_debuginfo *mini;
+        struct symbols *mini_symbols;
+        struct name_lines *lines;
         struct kallsyms *kernel;
         struct dotnet_code dotnet;
         char *text; /* of the last name */
@@ -114,7 +118,7 @@ static bool has_symtab(const struct elf_image *image) {
 static int find_debug_file(struct name_module *m, debug_file_ask_fn ask, void *userdata) {
         int r;
 
-        if (has_symtab(m->image) || m->options.kind == REC_MODULE_VDSO)
+        if ((has_symtab(m->image) && name_lines_in(m->image)) || m->options.kind == REC_MODULE_VDSO)
                 return 0;
 
         r = debug_file_find(m->image, ask, userdata, &m->debug, m->debug_path);
@@ -158,6 +162,9 @@ struct name_module *name_module_free(struct name_module *m) {
 
         symbols_free(m->symbols);
         symbols_free(m->debug_symbols);
+        symbols_free(m->mini_symbols);
+        mini_debuginfo_free(m->mini);
+        name_lines_free(m->lines);
         elf_image_free(m->image);
         elf_image_free(m->debug);
         kallsyms_free(m->kernel);
@@ -174,6 +181,17 @@ const struct elf_image *name_module_debug(const struct name_module *m) {
         return m->debug;
 }
 
+/* Only where there is no symbol table: it holds a part of one. What cannot be read is as good as not there. */
+static int read_mini(struct name_module *m) {
+        int r;
+
+        if (has_symtab(m->image) || has_symtab(m->debug))
+                return 0;
+        r = mini_debuginfo_new(m->image, &m->mini);
+        r = r ?: symbols_new(mini_debuginfo_image(m->mini), &m->mini_symbols);
+        return r == -ENOMEM ? r : 0;
+}
+
 /* A table that does not fit into the worker's memory costs this module its names, no other. */
 static void read_symbols(struct name_module *m) {
         int r;
@@ -183,6 +201,7 @@ static void read_symbols(struct name_module *m) {
         r = symbols_new(m->image, &m->symbols);
         if (r == 0 && m->debug)
                 r = symbols_new(m->debug, &m->debug_symbols);
+        r = r ?: read_mini(m);
         if (r == 0)
                 dotnet_code_init(has_symtab(m->debug) ? m->debug : m->image, &m->dotnet);
         m->reason = reason_of(r);
@@ -196,6 +215,11 @@ static int find_symbol(const struct name_module *m, uint64_t vaddr, struct symbo
         if (m->debug_symbols && symbols_find(m->debug_symbols, vaddr, &symbol) == 0 &&
             symbol.source == REC_SOURCE_SYMTAB) {
                 symbol.source = REC_SOURCE_DEBUG_SYMTAB;
+                *ret = symbol;
+                return 0;
+        }
+        if (m->mini_symbols && symbols_find(m->mini_symbols, vaddr, &symbol) == 0) {
+                symbol.source = REC_SOURCE_MINIDEBUG;
                 *ret = symbol;
                 return 0;
         }
@@ -280,6 +304,25 @@ int name_find(struct name_module *m, uint64_t offset, struct name *ret) {
                 m->best = symbol.source;
         *ret = (struct name){ .text = text, .source = symbol.source, .displacement = vaddr - symbol.vaddr };
         return 0;
+}
+
+int name_find_lines(struct name_module *m, uint64_t offset, const struct dwarf_companions *companions,
+                    const struct name_line **ret, size_t *ret_count) {
+        uint64_t vaddr;
+        int r;
+
+        *ret_count = 0;
+        if (!m->image || elf_image_vaddr(m->image, offset, &vaddr) < 0)
+                return 0;
+        if (!m->lines) {
+                r = name_lines_new(m->image, m->debug, &m->lines);
+                if (r < 0)
+                        return r == -ENODATA ? 0 : r;
+        }
+        r = name_lines_find(m->lines, vaddr, companions, ret, ret_count);
+        if (r == 0 && *ret_count > 0 && (*ret)[*ret_count - 1].text && m->best == REC_SOURCE_NONE)
+                m->best = REC_SOURCE_DWARF;
+        return r;
 }
 
 const char *name_module_ledger(const struct name_module *m, struct rec_symbols *ret) {

@@ -7,6 +7,7 @@
 #include "common/macro.h"
 #include "proto/recording.h"
 #include "symbolize/debug_file.h"
+#include "symbolize/name_lines.h"
 
 /*
  * Names for the addresses of one module: its file, its debug file, and the symbol tables of both. What cannot
@@ -41,6 +42,14 @@ struct name {
 
 /* offset: in the file; of the kernel the address. -ENOMEM. */
 int name_find(struct name_module *m, uint64_t offset, struct name *ret);
+
+/*
+ * What DWARF adds to that: what was inlined at the offset, innermost first, with files and lines; the last one is
+ * the function that name_find() names. None: nothing is known. *ret is valid until the next call.
+ * companions: for files that the debug file refers to. -ENOMEM.
+ */
+int name_find_lines(struct name_module *m, uint64_t offset, const struct dwarf_companions *companions,
+                    const struct name_line **ret, size_t *ret_count);
 
 /* The module's line of the ledger after its addresses were looked up: fills source and reason.
  * Returns the path of the debug file, "" without one. */

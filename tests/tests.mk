@@ -4,7 +4,7 @@
 # neither root nor network. A test that needs more than a program is an executable tests/TIER/run.
 
 TEST_ARCHIVES := $(call archives,client daemon worker symbolize report proto common)
-TEST_LIBS := -lbpf -lsystemd -ljansson -lzstd -lz -lcap -lseccomp -lmd -liberty -lpthread
+TEST_LIBS := -lbpf -lsystemd -ljansson -lzstd -lz -llzma -lcap -lseccomp -lmd -liberty -lpthread
 LINK_TEST = $(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP $(ALL_LDFLAGS) -o $@ $< $(MORE) \
 	-Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(TEST_LIBS)
 

@@ -152,3 +152,15 @@ const struct module *modules_get(struct modules *m, uint32_t index) {
                 load(m, index);
         return &m->slots[index].module;
 }
+
+int modules_lines(struct modules *m, uint32_t index, uint64_t offset, const struct name_line **ret,
+                  size_t *ret_count) {
+        const struct module *module = modules_get(m, index);
+        struct asker asker = { .channel = m->channel, .module = index };
+
+        *ret_count = 0;
+        if (!module->names)
+                return 0;
+        return name_find_lines(module->names, offset,
+                               &(struct dwarf_companions){ .ask = ask, .userdata = &asker }, ret, ret_count);
+}

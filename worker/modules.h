@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "common/macro.h"
@@ -31,6 +32,10 @@ int modules_add(struct modules *m, const struct name_module_options *options);
 /* Opens its files at the first call. index: below modules_count(). Never NULL; valid until the
  * next modules_add(), what it points at until modules_free(). */
 const struct module *modules_get(struct modules *m, uint32_t index);
+/* What DWARF knows of an offset in a module's file: see name_find_lines(). Files that the debug file refers to
+ * are asked for. */
+int modules_lines(struct modules *m, uint32_t index, uint64_t offset, const struct name_line **ret,
+                  size_t *ret_count);
 /* Names for a module of code that was made at run time, which is asked for at the first call: late, when its
  * maker has said all. NULL: there are none. Owned by m. */
 struct code_names *modules_code(struct modules *m, uint32_t index);

@@ -13,8 +13,15 @@ DEFINE_CLEANUP(struct recording_writer *, recording_writer_free);
 /* Is a module's line wanted? */
 enum touch { UNTOUCHED, SAMPLED, IMPROVED };
 
+/* What is known of a frame: a name, and what DWARF adds to it. */
+struct found {
+        struct name name;
+        const struct name_line *lines; /* innermost first; the last is of `name` */
+        size_t line_count;
+};
+
 /* A text for the frame, or the reason why not. A module without memory for its files is like one without. */
-static int find(struct modules *modules, const struct rec_frame *frame, struct name *ret) {
+static int find_name(struct modules *modules, const struct rec_frame *frame, struct name *ret) {
         const struct module *module;
         struct code_names *code;
 
@@ -35,7 +42,27 @@ static int find(struct modules *modules, const struct rec_frame *frame, struct n
         return name_find(module->names, frame->offset, ret);
 }
 
-static void write_name(struct recording_writer *w, uint32_t frame, const struct name *name) {
+/* Symbol tables name the function, DWARF tells what is in it, and names functions that no table has. */
+static int find(struct modules *modules, const struct rec_frame *frame, struct found *ret) {
+        const struct name_line *outermost;
+        int r;
+
+        *ret = (struct found){};
+        r = find_name(modules, frame, &ret->name);
+        if (r < 0 || frame->module == REC_NONE)
+                return r;
+        r = modules_lines(modules, frame->module, frame->offset, &ret->lines, &ret->line_count);
+        if (r < 0 || ret->line_count == 0)
+                return r;
+
+        outermost = &ret->lines[ret->line_count - 1];
+        if (outermost->text && name_source_better(REC_SOURCE_DWARF, ret->name.source))
+                ret->name = (struct name){ .text = outermost->text, .source = REC_SOURCE_DWARF };
+        return 0;
+}
+
+static void write_row(struct recording_writer *w, uint32_t frame, const struct name *name,
+                      const struct name_line *line) {
         struct rec_name row = {
                 .frame = frame,
                 .name = recording_writer_text(w, name->text),
@@ -44,7 +71,24 @@ static void write_name(struct recording_writer *w, uint32_t frame, const struct 
                 .displacement = (uint32_t) MIN(name->displacement, (uint64_t) UINT32_MAX),
         };
 
+        if (line) {
+                row.file = recording_writer_text(w, line->file);
+                row.line = line->line;
+                row.inlined = line->inlined;
+        }
         recording_writer_rows(w, REC_NAMES, &row, sizeof(row), 1);
+}
+
+static void write_found(struct recording_writer *w, uint32_t frame, const struct found *found) {
+        for (size_t i = 0; i + 1 < found->line_count; i++) {
+                struct name name = { .text = found->lines[i].text, .source = REC_SOURCE_DWARF };
+
+                if (!name.text)
+                        name = (struct name){ .reason = REC_REASON_NO_SYMBOL };
+                write_row(w, frame, &name, &found->lines[i]);
+        }
+        write_row(w, frame, &found->name,
+                  found->line_count > 0 ? &found->lines[found->line_count - 1] : NULL);
 }
 
 static void write_ledger(struct recording_writer *w, struct modules *modules, uint32_t index,
@@ -87,7 +131,7 @@ static void write_unnamed(struct recording_writer *w, const struct labels *label
                 name.source = REC_SOURCE_LABEL;
                 name.reason = REC_REASON_NONE;
         }
-        write_name(w, frame, &name);
+        write_row(w, frame, &name, NULL);
 }
 
 int naming_capture(struct modules *modules, const struct spaces *spaces, const struct stacks *stacks,
@@ -106,20 +150,20 @@ int naming_capture(struct modules *modules, const struct spaces *spaces, const s
         stacks_write(stacks, w);
         for (uint32_t i = 0; i < count; i++) {
                 struct frame_place place;
-                struct name name;
+                struct found found;
                 int r;
 
-                r = find(modules, &frames[i], &name);
+                r = find(modules, &frames[i], &found);
                 if (r < 0)
                         return r;
-                if (!name.text)
-                        (void) code_views_find(views, frames[i].module, frames[i].offset, &name);
-                place = place_of(modules, &frames[i], name.text != NULL);
+                if (!found.name.text)
+                        (void) code_views_find(views, frames[i].module, frames[i].offset, &found.name);
+                place = place_of(modules, &frames[i], found.name.text != NULL);
                 labels_place(labels, i, &place);
-                if (name.text)
-                        write_name(w, i, &name);
+                if (found.name.text)
+                        write_found(w, i, &found);
                 else
-                        unnamed[i] = (uint8_t) (1 + name.reason);
+                        unnamed[i] = (uint8_t) (1 + found.name.reason);
                 if (frames[i].module != REC_NONE)
                         touched[frames[i].module] = SAMPLED;
         }
@@ -149,31 +193,41 @@ static int add_modules(struct modules *modules, const struct recording *recordin
         return 0;
 }
 
-/* Source of the name that the recording has for a frame. */
-static uint32_t recorded_source(const struct recording *recording, uint32_t frame) {
-        const struct rec_name *name = &recording->names[recording->frame_names[frame]];
+/* What the recording has for a frame itself, which is its last row; NULL: nothing. */
+static const struct rec_name *recorded(const struct recording *recording, uint32_t frame) {
+        uint32_t end = recording->frame_names[frame + 1];
 
-        if (recording->frame_names[frame] == recording->frame_names[frame + 1] || name->name == 0)
-                return REC_SOURCE_NONE;
-        return name->source;
+        return recording->frame_names[frame] == end ? NULL : &recording->names[end - 1];
 }
 
-/* 1: a better name was written; 0: there is none. */
+/* Could there be a line where the recording has none? Only in files. */
+static bool may_have_line(const struct recording *recording, uint32_t frame, const struct rec_name *row) {
+        uint32_t kind = recording->modules[recording->frames[frame].module].kind;
+
+        return (!row || row->file == 0) && (kind == REC_MODULE_FILE || kind == REC_MODULE_DELETED);
+}
+
+/* 1: something better was written; 0: there is nothing. */
 static int improve(struct recording_writer *w, struct modules *modules, const struct recording *recording,
                    uint32_t frame) {
-        uint32_t source = recorded_source(recording, frame);
-        struct name name;
+        const struct rec_name *row = recorded(recording, frame);
+        uint32_t source = row && row->name != 0 ? row->source : (uint32_t) REC_SOURCE_NONE;
+        struct found found;
+        bool better;
         int r;
 
-        if (recording->frames[frame].module == REC_NONE || !name_source_better(REC_SOURCE_SYMTAB, source))
+        if (recording->frames[frame].module == REC_NONE ||
+            !(name_source_better(REC_SOURCE_SYMTAB, source) || may_have_line(recording, frame, row)))
                 return 0;
-        r = find(modules, &recording->frames[frame], &name);
-        if (r < 0)
+        r = find(modules, &recording->frames[frame], &found);
+        if (r < 0 || !found.name.text)
                 return r;
-        if (!name.text || !name_source_better(name.source, source))
+        better = found.line_count > 0 && !(row && row->file != 0) &&
+                 !name_source_better(source, found.name.source);
+        if (!better && !name_source_better(found.name.source, source))
                 return 0;
 
-        write_name(w, frame, &name);
+        write_found(w, frame, &found);
         return 1;
 }
 
