@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "client/fetch.h"
 #include "client/message.h"
 #include "client/names.h"
 #include "client/output.h"
@@ -96,16 +97,23 @@ static int append_layer(struct answer *a, const void *layer, size_t layer_bytes)
         return 0;
 }
 
-void answer_improve(struct answer *a, const struct options *options) {
+static int name_again(struct answer *a, const struct options *options) {
         _cleanup_free_ void *layer = NULL;
         size_t bytes;
         int r;
 
+        r = names_find(a->recording, a->data, a->bytes, options, &layer, &bytes);
+        return r < 0 ? r : append_layer(a, layer, bytes);
+}
+
+void answer_improve(struct answer *a, const struct options *options) {
+        int r;
+
         if (options->n_debug_dirs == 0 && !names_missing(a->recording, options->kernel))
                 return;
-        r = names_find(a->recording, a->data, a->bytes, options, &layer, &bytes);
-        if (r >= 0)
-                r = append_layer(a, layer, bytes);
+        r = name_again(a, options);
+        if (r >= 0 && fetch_debug_files(a->recording, options))
+                r = name_again(a, options);
         if (r < 0)
                 message_note("no better names were found: %s", strerror(-r));
         else if (options->kernel && names_missing_of_kernel(a->recording))

@@ -51,28 +51,28 @@ bool names_missing_of_kernel(const struct recording *r) {
         return any;
 }
 
-/* Root's worker becomes somebody without rights; anybody else's stays who the caller is. */
-static struct worker_options worker_options(void) {
-        struct worker_options options = { .uid = getuid(), .gid = getgid() };
+void names_unprivileged(uid_t *ret_uid, gid_t *ret_gid) {
         const struct passwd *user;
 
+        *ret_uid = getuid();
+        *ret_gid = getgid();
         if (geteuid() != 0)
-                return options;
+                return;
         user = getpwnam(WORKER_USER);
-        options.uid = user ? user->pw_uid : NOBODY;
-        options.gid = user ? user->pw_gid : NOBODY;
-        return options;
+        *ret_uid = user ? user->pw_uid : NOBODY;
+        *ret_gid = user ? user->pw_gid : NOBODY;
 }
 
 int names_find(const struct recording *r, const void *data, size_t bytes, const struct options *options,
                void **ret, size_t *ret_bytes) {
-        const struct worker_options how = worker_options();
+        struct worker_options how = {};
         _cleanup_(file_source_freep) struct file_source *source = NULL;
         _cleanup_(worker_link_freep) struct worker_link *link = NULL;
         uint64_t deadline = daemon_now() + NAMING_SECONDS * NSEC_PER_SEC;
         _cleanup_close_ int fd = -EBADF;
         int error;
 
+        names_unprivileged(&how.uid, &how.gid);
         error = file_source_new(r, options->debug_dirs, options->n_debug_dirs, &source);
         if (error < 0)
                 return error;

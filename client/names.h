@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "client/options.h"
 #include "proto/recording.h"
@@ -16,6 +17,9 @@
 bool names_missing(const struct recording *r, bool kernel);
 /* Has the kernel frames, and none of them a name? */
 bool names_missing_of_kernel(const struct recording *r);
+
+/* Whom root's children become: the package's user, or nobody. Anybody else's stay who the caller is. */
+void names_unprivileged(uid_t *ret_uid, gid_t *ret_gid);
 
 /*
  * Looks for them. data, bytes: the recording's file. *ret is a layer to append, malloc()ed.

@@ -64,6 +64,16 @@ static bool set_kernel(struct options *o, const char *value, struct buf *error) 
         return true;
 }
 
+static bool set_no_debuginfod(struct options *o, const char *value, struct buf *error) {
+        o->no_debuginfod = true;
+        return true;
+}
+
+static bool set_all_symbols(struct options *o, const char *value, struct buf *error) {
+        o->all_symbols = true;
+        return true;
+}
+
 static bool set_until(struct options *o, const char *value, struct buf *error) {
         uint64_t usec;
 
@@ -196,6 +206,9 @@ static const struct option_row {
           "flame graph and folded stacks of: cpu (default), waits, wall" },
         { "debug-dir", 0, "DIR", ON_NAMING, set_debug_dir,
           "look for debug files below DIR first (repeatable)" },
+        { "no-debuginfod", 0, NULL, ON_NAMING, set_no_debuginfod, "fetch no debug files from servers" },
+        { "all-symbols", 0, NULL, ON_NAMING, set_all_symbols,
+          "fetch also those of modules with less than 1 % of samples" },
         { "kernel", 0, NULL, ON_NAMING, set_kernel,
           "name the kernel's functions; flame graphs go on into it" },
         { "json", 0, "MODE", ON_TABLES, set_json, "print JSON: short, pretty or off" },

@@ -29,7 +29,7 @@ struct options { /* all texts are borrowed from argv */
         char *const *arguments; /* what is left: unit, recording … */
         unsigned n_arguments;
         uint32_t frequency_hz;
-        bool restart, wait, perf_map, kernel;
+        bool restart, wait, perf_map, kernel, no_debuginfod, all_symbols;
         const char *until; /* "active", "listen", "exit"; NULL: not said */
         uint64_t until_usec; /* 0: not said; at most one of the two is */
         uint64_t timeout_usec; /* UINT64_MAX: none */

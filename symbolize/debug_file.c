@@ -73,8 +73,10 @@ static int try_candidate(struct search *s, enum worker_role role, int fd, struct
         r = elf_image_new(fd, &candidate);
         if (r == -ENOMEM)
                 return r;
-        if (r < 0)
+        if (r < 0) { /* what lies there is no debug file at all */
+                s->stale = true;
                 return -ENOENT;
+        }
         if (!belongs(s, role, candidate)) {
                 s->stale = true;
                 return -ENOENT;

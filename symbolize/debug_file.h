@@ -35,7 +35,7 @@ enum {
  *
  * 0
  * -ENOENT    none
- * -ESTALE    some, but all of them of another build
+ * -ESTALE    some, but all of them of another build or no ELF files
  * -ENOMEM
  */
 int debug_file_find(const struct elf_image *image, debug_file_ask_fn ask, void *userdata,

@@ -3,10 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,7 +18,6 @@
 #include "common/text.h"
 
 #define SYSTEM_DEBUG_DIR "/usr/lib/debug"
-#define OWN_CACHE_DIR    "/var/cache/startprof/debuginfod"
 
 enum { DIRS_MAX = 64, BOOT_ID_BYTES_MAX = 64 };
 
@@ -29,6 +30,10 @@ struct file_source {
         size_t n_debug_dirs;
         char *caches[DIRS_MAX];
         size_t n_caches;
+
+        size_t n_foreign; /* the last ones of the caches: of this user, and opened with the rights of this user */
+        uid_t foreign_uid;
+        gid_t foreign_gid;
 };
 
 static int add_dir(char **dirs, size_t *n, const char *base, const char *tail) {
@@ -52,7 +57,31 @@ static int add_caches(struct file_source *s) {
         if (r == 0)
                 r = add_dir(s->caches, &s->n_caches, getenv("HOME"), "/.cache/debuginfod_client");
         if (r == 0)
-                r = add_dir(s->caches, &s->n_caches, OWN_CACHE_DIR, "");
+                r = add_dir(s->caches, &s->n_caches, getenv("HOME"), "/.debuginfod_client_cache");
+        if (r == 0)
+                r = add_dir(s->caches, &s->n_caches, FILE_SOURCE_OWN_CACHE, "");
+        return r;
+}
+
+/* sudo(8) says who called it. The environment is root's own here: who may set SUDO_UID is root already. */
+static int add_foreign_caches(struct file_source *s) {
+        const char *sudo = geteuid() == 0 ? getenv("SUDO_UID") : NULL;
+        size_t before = s->n_caches;
+        const struct passwd *user;
+        uint32_t uid;
+        int r;
+
+        if (!sudo || parse_u32(sudo, &uid) < 0 || uid == 0)
+                return 0;
+        user = getpwuid(uid);
+        if (!user)
+                return 0;
+        s->foreign_uid = user->pw_uid;
+        s->foreign_gid = user->pw_gid;
+        r = add_dir(s->caches, &s->n_caches, user->pw_dir, "/.cache/debuginfod_client");
+        if (r == 0)
+                r = add_dir(s->caches, &s->n_caches, user->pw_dir, "/.debuginfod_client_cache");
+        s->n_foreign = s->n_caches - before;
         return r;
 }
 
@@ -73,6 +102,8 @@ int file_source_new(const struct recording *recording, const char *const *debug_
         }
         if (r == 0)
                 r = add_caches(s);
+        if (r == 0)
+                r = add_foreign_caches(s);
         if (r < 0)
                 return r;
 
@@ -118,6 +149,19 @@ static int open_regular(const char *path, int *ret_fd) {
                 return -errno;
         *ret_fd = fd;
         return 0;
+}
+
+/* With a user's rights for this one open: root must not follow the links of a stranger to where only root may read. The
+ * kernel takes away CAP_DAC_OVERRIDE and its like with the user id of file systems, capabilities(7). */
+static int open_regular_as(uid_t uid, gid_t gid, const char *path, int *ret_fd) {
+        int r;
+
+        (void) setfsgid(gid);
+        (void) setfsuid(uid);
+        r = (uid_t) setfsuid((uid_t) -1) == uid ? open_regular(path, ret_fd) : -EPERM;
+        (void) setfsuid(geteuid());
+        (void) setfsgid(getegid());
+        return r;
 }
 
 /* snprintf() into a path; -ENOENT when it does not fit. */
@@ -252,6 +296,9 @@ int file_source_open(void *source, uint32_t module, enum worker_role role, uint3
         }
         if (r < 0)
                 return r;
-        r = open_regular(path, ret_fd);
+        if (role == WORKER_ROLE_DEBUG_CACHE && attempt >= s->n_caches - s->n_foreign)
+                r = open_regular_as(s->foreign_uid, s->foreign_gid, path, ret_fd);
+        else
+                r = open_regular(path, ret_fd);
         return r == -ENXIO ? -ENOENT : r;
 }

@@ -15,9 +15,14 @@
  *
  * Debug files lie in the directories of --debug-dir (as NAME.dbg, NAME.debug, the linked name, or below
  * .build-id/), beside the file, in .debug/ there, in /usr/lib/debug, and in the caches that debuginfod clients
- * keep: $DEBUGINFOD_CACHE_PATH, $XDG_CACHE_HOME/debuginfod_client, ~/.cache/debuginfod_client, and ours.
+ * keep: $DEBUGINFOD_CACHE_PATH, $XDG_CACHE_HOME/debuginfod_client, ~/.cache/debuginfod_client,
+ * ~/.debuginfod_client_cache, and ours; under sudo(8) also in those of the user who called it, with that user's
+ * rights. These caches are only read, and whether a server is configured or not.
  */
 struct file_source;
+
+/* Where startprof itself keeps what it fetched for root. */
+#define FILE_SOURCE_OWN_CACHE "/var/cache/startprof/debuginfod"
 
 /* recording is borrowed and must outlive the source. debug_dirs: copied; what is no directory is left
  * out. -ENOMEM. */

@@ -3,9 +3,9 @@
 # What apt brings. Quick when all is there; -o keeps a half-configured machine from asking questions.
 
 BUILD_PACKAGES := gcc make pkg-config clang llvm bpftool libbpf-dev libelf-dev libdw-dev libsystemd-dev \
-	libjansson-dev zlib1g-dev libzstd-dev liblzma-dev libmd-dev libseccomp-dev libcap-dev libiberty-dev
+	libjansson-dev zlib1g-dev libzstd-dev liblzma-dev libmd-dev libseccomp-dev libcap-dev libiberty-dev libdebuginfod-dev
 TRY_PACKAGES := systemd-container mmdebstrap dbus python3
-CHECK_PACKAGES := $(TRY_PACKAGES) libcmocka-dev clang-format clang-tidy cppcheck valgrind gdb lld binutils elfutils mandoc \
+CHECK_PACKAGES := $(TRY_PACKAGES) libcmocka-dev clang-format clang-tidy cppcheck valgrind gdb lld binutils elfutils debuginfod mandoc \
 	chromium chromium-driver git g++ perl libdevel-nytprof-perl libdw-dev dwz util-linux passwd
 
 # Language run-times that only tests use may be there without a package.

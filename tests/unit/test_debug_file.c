@@ -205,7 +205,7 @@ static void a_file_that_has_no_symbols_either_is_no_debug_file(void **state) {
         buf_done(&p.asked);
 }
 
-static void garbage_is_not_there_and_a_parent_without_end_is_left(void **state) {
+static void garbage_is_refused_and_said_and_a_parent_without_end_is_left(void **state) {
         struct parent p = {
                 .tools = *state,
                 .answers = { { WORKER_ROLE_DEBUG_BESIDE, 0, NULL, "garbage" } },
@@ -213,7 +213,7 @@ static void garbage_is_not_there_and_a_parent_without_end_is_left(void **state) 
         };
         char path[WORKER_PATH_MAX];
 
-        assert_int_equal(search(&p, "app", path), -ENOENT);
+        assert_int_equal(search(&p, "app", path), -ESTALE);
         buf_done(&p.asked);
 }
 
@@ -692,7 +692,7 @@ int main(void) {
                 cmocka_unit_test(a_file_of_another_build_is_passed_over),
                 cmocka_unit_test(without_a_build_id_only_the_link_is_followed_and_its_crc_decides),
                 cmocka_unit_test(a_file_that_has_no_symbols_either_is_no_debug_file),
-                cmocka_unit_test(garbage_is_not_there_and_a_parent_without_end_is_left),
+                cmocka_unit_test(garbage_is_refused_and_said_and_a_parent_without_end_is_left),
                 cmocka_unit_test(a_link_is_a_file_name_with_its_crc_or_it_is_refused),
                 cmocka_unit_test(the_debug_file_names_what_the_stripped_file_hides),
                 cmocka_unit_test(without_one_exports_are_named_and_the_rest_says_why_not),

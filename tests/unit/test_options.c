@@ -211,10 +211,12 @@ static void too_many_directories_are_refused(void **state) {
 }
 
 static void help_names_every_option_that_can_be_used(void **state) {
-        static const char *const names[] = { "--frequency=HZ", "--restart",    "--wait",        "--until=",
-                                             "--timeout=",     "--flamegraph", "--output=",     "--format=",
-                                             "--debug-dir=",   "--json=",      "--socket=",     "--help",
-                                             "--version",      "-F, ",         "startprof info" };
+        static const char *const names[] = { "--frequency=HZ",  "--restart",    "--wait",
+                                             "--until=",        "--timeout=",   "--flamegraph",
+                                             "--output=",       "--format=",    "--debug-dir=",
+                                             "--json=",         "--socket=",    "--help",
+                                             "--version",       "-F, ",         "startprof info",
+                                             "--no-debuginfod", "--all-symbols" };
         _cleanup_free_ char *text = NULL;
         size_t bytes;
         FILE *out = open_memstream(&text, &bytes);
