@@ -155,6 +155,11 @@ static void append_frame(struct maker *m, const struct recording *r, json_t *lis
                                              : json_null());
                 set(m, o, "offset", number(f->offset));
                 set(m, o, "source", string_or_null(row ? recording_source_str(row->source) : ""));
+                if (row && row->file != 0) {
+                        set(m, o, "file", string(recording_text(r, row->file)));
+                        if (row->line > 0)
+                                set(m, o, "line", number(row->line));
+                }
                 set(m, o, "via", row && row->inlined ? json_string("inlined") : string(how_str(f->how)));
                 append(m, list, o);
         }
