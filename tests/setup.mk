@@ -46,8 +46,9 @@ else
 endif
 .PHONY: try
 
-# make bench: what profiling costs; BENCH=arming for one row.
+# make bench: what profiling costs; BENCH=arming for one row, BENCH=symbols for what names cost.
 bench: deps-check
 	@$(MAKE) --no-print-directory -s all
-	@BUILD=$(O) tests/bench/run $(BENCH)
+	@[ "$(BENCH)" = symbols ] || BUILD=$(O) tests/bench/run $(BENCH)
+	@[ "$(or $(BENCH),symbols)" != symbols ] || BUILD=$(O) tests/bench/symbols
 .PHONY: bench
