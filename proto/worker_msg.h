@@ -107,6 +107,7 @@ enum worker_role {
         WORKER_ROLE_DWZ, /* `name` from .gnu_debugaltlink, in .dwz/ and .dwz/x86_64-linux-gnu/ of the debug directories;
                             `attempt` counts */
         WORKER_ROLE_TABLE, /* the unwinder's table for the module as WORKER_TABLE gave it earlier: `name` is its key */
+        WORKER_ROLE_DEBUG_DIRECTORY, /* file number `attempt` in the user's debug directories, whatever its name is */
         WORKER_ROLE_MAX,
 };
 
