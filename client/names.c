@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "client/daemon.h"
+#include "common/config.h"
 #include "common/fd.h"
 #include "common/macro.h"
 #include "proto/worker_link.h"
@@ -63,6 +64,23 @@ void names_unprivileged(uid_t *ret_uid, gid_t *ret_gid) {
         *ret_gid = user ? user->pw_gid : NOBODY;
 }
 
+/* The directories of the command line, then those of startprofd.conf, whose mistakes are the daemon's to tell. */
+static int open_source(const struct recording *r, const struct options *options, struct file_source **ret) {
+        const char *directories[DEBUG_DIR_MAX + CONFIG_DIRECTORIES_MAX];
+        _cleanup_(config_done) struct config config = CONFIG_NULL;
+        size_t n = 0;
+        int error;
+
+        error = config_load("", NULL, &config);
+        if (error < 0)
+                return error;
+        for (size_t i = 0; i < options->n_debug_dirs; i++)
+                directories[n++] = options->debug_dirs[i];
+        for (size_t i = 0; i < config.n_debug_directories; i++)
+                directories[n++] = config.debug_directories[i];
+        return file_source_new(r, directories, n, ret);
+}
+
 int names_find(const struct recording *r, const void *data, size_t bytes, const struct options *options,
                void **ret, size_t *ret_bytes) {
         struct worker_options how = {};
@@ -73,7 +91,7 @@ int names_find(const struct recording *r, const void *data, size_t bytes, const 
         int error;
 
         names_unprivileged(&how.uid, &how.gid);
-        error = file_source_new(r, options->debug_dirs, options->n_debug_dirs, &source);
+        error = open_source(r, options, &source);
         if (error < 0)
                 return error;
         if (options->kernel)

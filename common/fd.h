@@ -38,4 +38,8 @@ int write_file_atomic_at(int dir_fd, const char *name, const void *data, size_t 
  * the error. */
 ssize_t fd_send(int socket_fd, const struct iovec *parts, size_t count, int fd, int flags);
 
+/* Opens for reading what is a regular file, and nothing else; links are followed. -ENOENT for other things; errors of
+ * open(2). */
+int fd_open_regular(const char *path, int *ret_fd);
+
 int fd_set_nonblock(int fd);

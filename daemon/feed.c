@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
@@ -11,7 +12,10 @@
 #include <time.h>
 
 #include "common/fd.h"
+#include "common/config.h"
+#include "common/dir_files.h"
 #include "common/hash.h"
+#include "common/log.h"
 #include "common/procfs.h"
 #include "daemon/code_maps.h"
 #include "proto/recording.h"
@@ -66,6 +70,7 @@ struct feed {
         uint32_t announced; /* modules; the thread's */
         bool tainted; /* the worker has read a file that others than root can write; the thread's */
         struct code_maps *code_maps; /* owned by the thread */
+        struct dir_files *debug_files; /* owned by the thread; of startprofd.conf; NULL: none */
 
         /* below lock */
         struct item *first, **last;
@@ -242,6 +247,17 @@ static void note_file(struct feed *f, int fd) {
         f->tainted |= !fd_is_sealed(fd) && !table_store_trusts(fd);
 }
 
+/* The administrator's directories are ours, not those of the process's root. */
+static int open_debug_file(struct feed *f, uint32_t number, int *ret_fd, char path[static WORKER_PATH_MAX]) {
+        const char *file = f->debug_files ? dir_files_path(f->debug_files, number) : NULL;
+
+        if (!file)
+                return -ENXIO;
+        if (snprintf(path, WORKER_PATH_MAX, "%s", file) >= WORKER_PATH_MAX)
+                return -ENOENT;
+        return fd_open_regular(file, ret_fd) < 0 ? -ENOENT : 0;
+}
+
 static int open_for_worker(void *userdata, uint32_t module, enum worker_role role, uint32_t attempt,
                            const char *name, int *ret_fd, char path[static WORKER_PATH_MAX]) {
         struct feed *f = userdata;
@@ -251,6 +267,8 @@ static int open_for_worker(void *userdata, uint32_t module, enum worker_role rol
                 return attempt == 0 ? open_table(f, module, name, ret_fd) : -ENXIO;
         if (role == WORKER_ROLE_PERF_MAP)
                 r = attempt == 0 ? code_maps_open(f->code_maps, module, ret_fd, path) : -ENXIO;
+        else if (role == WORKER_ROLE_DEBUG_DIRECTORY)
+                r = open_debug_file(f, attempt, ret_fd, path);
         else
                 r = mappings_open(f->mappings, module, role, attempt, name, ret_fd, path);
         if (r >= 0)
@@ -461,11 +479,25 @@ static void destroy(struct feed *f) {
                 free_item(item);
         }
         code_maps_free(f->code_maps);
+        dir_files_free(f->debug_files);
         mappings_unref(f->mappings);
         free(f->layer);
         pthread_cond_destroy(&f->changed);
         pthread_mutex_destroy(&f->lock);
         free(f);
+}
+
+static void complain(const char *path, unsigned line, const char *what) {
+        log_warning("%s:%u: %s", path, line, what);
+}
+
+/* Read anew for each capture: nobody has to tell the daemon of a change. Without memory there are none. */
+static void find_debug_files(struct feed *f) {
+        _cleanup_(config_done) struct config config = CONFIG_NULL;
+
+        if (config_load("", complain, &config) == 0)
+                (void) dir_files_new((const char *const *) config.debug_directories,
+                                     config.n_debug_directories, &f->debug_files);
 }
 
 static void *run(void *userdata) {
@@ -476,6 +508,7 @@ static void *run(void *userdata) {
                                           .table = keep_table };
         bool abandoned;
 
+        find_debug_files(f);
         if (worker_link_new(&options, open_for_worker, f, &f->link) < 0)
                 set_problem(f, "The worker that unwinds stacks could not be started.");
         if (f->link)

@@ -5,8 +5,10 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "common/buf.h"
 #include "common/fd.h"
 #include "common/macro.h"
+#include "common/text.h"
 
 struct search {
         const struct elf_image *image;
@@ -39,7 +41,7 @@ int debug_file_link(const struct elf_image *image, const char **ret_name, uint32
         return 0;
 }
 
-static bool has_something_to_say(const struct elf_image *image) {
+bool debug_file_is_useful(const struct elf_image *image) {
         static const char *const names[] = { ".symtab", ".debug_frame", ".debug_info" };
 
         for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
@@ -81,7 +83,7 @@ static int try_candidate(struct search *s, enum worker_role role, int fd, struct
                 s->stale = true;
                 return -ENOENT;
         }
-        if (!has_something_to_say(candidate))
+        if (!debug_file_is_useful(candidate))
                 return -ENOENT;
 
         *ret = TAKE_PTR(candidate);
@@ -110,6 +112,15 @@ static int try_role(struct search *s, enum worker_role role, const char *name, s
         return -ENOENT;
 }
 
+static int try_directories(struct search *s, struct elf_image **ret, char path[static WORKER_PATH_MAX]) {
+        _cleanup_(buf_done) struct buf id = BUF_NULL;
+
+        text_hex(&id, s->build_id.bytes, s->build_id.size);
+        if (buf_error(&id) < 0)
+                return buf_error(&id);
+        return try_role(s, WORKER_ROLE_DEBUG_DIRECTORY, buf_text(&id), ret, path);
+}
+
 int debug_file_find(const struct elf_image *image, debug_file_ask_fn ask, void *userdata,
                     struct elf_image **ret, char path[static WORKER_PATH_MAX]) {
         struct search s = { .image = image, .ask = ask, .userdata = userdata };
@@ -120,7 +131,9 @@ int debug_file_find(const struct elf_image *image, debug_file_ask_fn ask, void *
         (void) debug_file_link(image, &link, &s.crc);
 
         if (s.build_id.size > 0) {
-                r = try_role(&s, WORKER_ROLE_DEBUG_BESIDE, ".dbg", ret, path);
+                r = try_directories(&s, ret, path);
+                if (r == -ENOENT)
+                        r = try_role(&s, WORKER_ROLE_DEBUG_BESIDE, ".dbg", ret, path);
                 if (r == -ENOENT)
                         r = try_role(&s, WORKER_ROLE_DEBUG_BESIDE, ".debug", ret, path);
         }

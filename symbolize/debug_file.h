@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "proto/worker_msg.h"
@@ -28,7 +29,8 @@ enum {
 };
 
 /*
- * Finds the debug file of `image`, first hit in this order: NAME.dbg and NAME.debug beside it, .gnu_debuglink,
+ * Finds the debug file of `image`, first hit in this order: in the user's directories whatever its name is
+ * (WORKER_ROLE_DEBUG_DIRECTORY with the build-id in hex as its name), NAME.dbg and NAME.debug beside it, .gnu_debuglink,
  * by build-id below the debug directories, the debuginfod caches.
  *
  * ret, path  the image is the caller's; both untouched on failure
@@ -40,6 +42,9 @@ enum {
  */
 int debug_file_find(const struct elf_image *image, debug_file_ask_fn ask, void *userdata,
                     struct elf_image **ret, char path[static WORKER_PATH_MAX]);
+
+/* Does it hold anything that a debug file is for: symbols, DWARF? */
+bool debug_file_is_useful(const struct elf_image *image);
 
 /*
  * The name in .gnu_debuglink and the CRC of the file it stands for. The name is a file name, never a path:

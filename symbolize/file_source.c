@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "common/buf.h"
+#include "common/dir_files.h"
 #include "common/fd.h"
 #include "common/parse.h"
 #include "common/text.h"
@@ -28,6 +29,7 @@ struct file_source {
         /* owned texts */
         char *debug_dirs[DIRS_MAX];
         size_t n_debug_dirs;
+        struct dir_files *files; /* owned; in those */
         char *caches[DIRS_MAX];
         size_t n_caches;
 
@@ -101,6 +103,8 @@ int file_source_new(const struct recording *recording, const char *const *debug_
                 r = add_dir(s->debug_dirs, &s->n_debug_dirs, absolute, "");
         }
         if (r == 0)
+                r = dir_files_new((const char *const *) s->debug_dirs, s->n_debug_dirs, &s->files);
+        if (r == 0)
                 r = add_caches(s);
         if (r == 0)
                 r = add_foreign_caches(s);
@@ -123,32 +127,9 @@ struct file_source *file_source_free(struct file_source *s) {
                 free(s->debug_dirs[i]);
         for (size_t i = 0; i < s->n_caches; i++)
                 free(s->caches[i]);
+        dir_files_free(s->files);
         free(s);
         return NULL;
-}
-
-/* Looks before it opens: paths come from a recording, and opening a FIFO hangs, opening a device may do
- * worse. The file that was looked at is the one that is opened. */
-static int open_regular(const char *path, int *ret_fd) {
-        _cleanup_close_ int look = -EBADF;
-        char self[sizeof("/proc/self/fd/") + 3 * sizeof(int)];
-        struct stat st;
-        int fd;
-
-        look = open(path, O_PATH | O_CLOEXEC);
-        if (look < 0)
-                return -errno;
-        if (fstat(look, &st) < 0)
-                return -errno;
-        if (!S_ISREG(st.st_mode))
-                return -ENOENT;
-
-        (void) snprintf(self, sizeof(self), "/proc/self/fd/%d", look);
-        fd = open(self, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-        if (fd < 0)
-                return -errno;
-        *ret_fd = fd;
-        return 0;
 }
 
 /* With a user's rights for this one open: root must not follow the links of a stranger to where only root may read. The
@@ -158,7 +139,7 @@ static int open_regular_as(uid_t uid, gid_t gid, const char *path, int *ret_fd) 
 
         (void) setfsgid(gid);
         (void) setfsuid(uid);
-        r = (uid_t) setfsuid((uid_t) -1) == uid ? open_regular(path, ret_fd) : -EPERM;
+        r = (uid_t) setfsuid((uid_t) -1) == uid ? fd_open_regular(path, ret_fd) : -EPERM;
         (void) setfsuid(geteuid());
         (void) setfsgid(getegid());
         return r;
@@ -173,6 +154,12 @@ static int _printf_(2, 3) format_path(char path[static WORKER_PATH_MAX], const c
         n = vsnprintf(path, WORKER_PATH_MAX, format, arguments);
         va_end(arguments);
         return n >= 0 && n < WORKER_PATH_MAX ? 0 : -ENOENT;
+}
+
+static int in_directories(const struct file_source *s, uint32_t attempt, char path[static WORKER_PATH_MAX]) {
+        const char *file = dir_files_path(s->files, attempt);
+
+        return file ? format_path(path, "%s", file) : -ENXIO;
 }
 
 /* NAME.dbg and NAME.debug: in the user's directories, then beside the file. */
@@ -288,6 +275,7 @@ int file_source_open(void *source, uint32_t module, enum worker_role role, uint3
         switch (role) {
         case WORKER_ROLE_FILE: r = attempt == 0 ? format_path(path, "%s", file) : -ENXIO; break;
         case WORKER_ROLE_DEBUG_BESIDE: r = beside(s, file, attempt, name, path); break;
+        case WORKER_ROLE_DEBUG_DIRECTORY: r = in_directories(s, attempt, path); break;
         case WORKER_ROLE_DEBUG_LINK: r = linked(s, file, attempt, name, path); break;
         case WORKER_ROLE_DEBUG_BUILD_ID: r = by_build_id(s, row, attempt, path); break;
         case WORKER_ROLE_DEBUG_CACHE: r = cached(s, row, attempt, path); break;
@@ -299,6 +287,6 @@ int file_source_open(void *source, uint32_t module, enum worker_role role, uint3
         if (role == WORKER_ROLE_DEBUG_CACHE && attempt >= s->n_caches - s->n_foreign)
                 r = open_regular_as(s->foreign_uid, s->foreign_gid, path, ret_fd);
         else
-                r = open_regular(path, ret_fd);
+                r = fd_open_regular(path, ret_fd);
         return r == -ENXIO ? -ENOENT : r;
 }

@@ -11,6 +11,7 @@ sysusersdir ?= $(call below_prefix,sysusersdir,sysusers.d)
 catalogdir ?= $(call below_prefix,catalogdir,systemd/catalog)
 
 MAN1 := $(wildcard docs/*.1)
+MAN5 := $(wildcard docs/*.5)
 MAN7 := $(wildcard docs/*.7)
 MAN8 := $(wildcard docs/*.8)
 TO = $(DESTDIR)
@@ -27,6 +28,7 @@ install: all $(O)/units/startprofd.service
 	install -D -m 644 units/startprof.sysusers $(TO)$(sysusersdir)/startprof.conf
 	install -D -m 644 units/startprof.catalog $(TO)$(catalogdir)/startprof.catalog
 	$(if $(MAN1),install -D -m 644 -t $(TO)$(mandir)/man1 $(MAN1))
+	$(if $(MAN5),install -D -m 644 -t $(TO)$(mandir)/man5 $(MAN5))
 	$(if $(MAN7),install -D -m 644 -t $(TO)$(mandir)/man7 $(MAN7))
 	$(if $(MAN8),install -D -m 644 -t $(TO)$(mandir)/man8 $(MAN8))
 .PHONY: install

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "common/fd.h"
+#include "worker/debug_index.h"
 #include "symbolize/unwind_store.h"
 
 enum { FIRST_MODULES = 64 };
@@ -21,9 +22,11 @@ struct modules {
         struct channel *channel; /* borrowed */
         struct slot *slots; /* owned */
         uint32_t count, allocated;
+        struct debug_index *index; /* owned; of the user's directories */
 };
 
 struct asker {
+        struct modules *modules;
         struct channel *channel;
         uint32_t module;
 };
@@ -45,6 +48,7 @@ struct modules *modules_free(struct modules *m) {
                 name_module_free(m->slots[i].module.names);
                 code_names_free(m->slots[i].code);
         }
+        debug_index_free(m->index);
         free(m->slots);
         free(m);
         return NULL;
@@ -71,10 +75,30 @@ int modules_add(struct modules *m, const struct name_module_options *options) {
         return 0;
 }
 
+/* The directories are read once for all modules, at the first question. */
+static int ask_directories(const struct asker *asker, uint32_t attempt, const char *build_id, int *ret_fd,
+                           char path[static WORKER_PATH_MAX]) {
+        struct modules *m = asker->modules;
+        uint32_t number;
+        int r = 0;
+
+        if (attempt > 0)
+                return -ENXIO;
+        if (!m->index)
+                r = debug_index_new(asker->channel, asker->module, &m->index);
+        if (r == 0)
+                r = debug_index_find(m->index, build_id, &number);
+        return r < 0 ? r
+                     : channel_ask_file(asker->channel, asker->module, WORKER_ROLE_DEBUG_DIRECTORY, number,
+                                        "", ret_fd, path);
+}
+
 static int ask(void *userdata, enum worker_role role, uint32_t attempt, const char *name, int *ret_fd,
                char path[static WORKER_PATH_MAX]) {
         const struct asker *asker = userdata;
 
+        if (role == WORKER_ROLE_DEBUG_DIRECTORY)
+                return ask_directories(asker, attempt, name, ret_fd, path);
         return channel_ask_file(asker->channel, asker->module, role, attempt, name, ret_fd, path);
 }
 
@@ -117,7 +141,7 @@ static void find_table(const struct asker *asker, const struct elf_image *image,
 /* CFI that is broken is no CFI: the unwinder goes by frame pointers there, and says so. */
 static void load(struct modules *m, uint32_t index) {
         struct slot *slot = &m->slots[index];
-        struct asker asker = { .channel = m->channel, .module = index };
+        struct asker asker = { .modules = m, .channel = m->channel, .module = index };
         struct module *module = &slot->module;
 
         slot->loaded = true;
@@ -131,7 +155,7 @@ static void load(struct modules *m, uint32_t index) {
 /* A map that cannot be read is none: its functions have no names. */
 static void load_code(struct modules *m, uint32_t index) {
         struct slot *slot = &m->slots[index];
-        struct asker asker = { .channel = m->channel, .module = index };
+        struct asker asker = { .modules = m, .channel = m->channel, .module = index };
         char path[WORKER_PATH_MAX] = "";
         _cleanup_close_ int fd = -EBADF;
 
@@ -156,7 +180,7 @@ const struct module *modules_get(struct modules *m, uint32_t index) {
 int modules_lines(struct modules *m, uint32_t index, uint64_t offset, const struct name_line **ret,
                   size_t *ret_count) {
         const struct module *module = modules_get(m, index);
-        struct asker asker = { .channel = m->channel, .module = index };
+        struct asker asker = { .modules = m, .channel = m->channel, .module = index };
 
         *ret_count = 0;
         if (!module->names)

@@ -51,11 +51,14 @@ struct parent {
 
 static int ask(void *userdata, enum worker_role role, uint32_t attempt, const char *name, int *ret_fd,
                char path[static WORKER_PATH_MAX]) {
-        static const char *const roles[] = { "file", "beside", "link", "build-id", "cache" };
+        static const char *const roles[] = { "file",  "beside",
+                                             "link",  "build-id",
+                                             "cache", [WORKER_ROLE_DEBUG_DIRECTORY] = "directory" };
         struct parent *p = userdata;
         char full[PATH_MAX];
 
-        buf_printf(&p->asked, "%s %u %s\n", roles[role], attempt, name);
+        buf_printf(&p->asked, "%s %u %s\n", roles[role], attempt,
+                   role == WORKER_ROLE_DEBUG_DIRECTORY && strlen(name) == 40 ? "ID" : name);
         for (size_t i = 0; i < ANSWERS_MAX && p->answers[i].file; i++) {
                 const struct answer *a = &p->answers[i];
 
@@ -131,7 +134,8 @@ static void places_are_asked_for_in_the_documented_order_until_there_are_no_more
         char path[WORKER_PATH_MAX];
 
         assert_int_equal(search(&p, "linked", path), -ENOENT);
-        assert_string_equal(buf_text(&p.asked), "beside 0 .dbg\nbeside 1 .dbg\nbeside 2 .dbg\n"
+        assert_string_equal(buf_text(&p.asked), "directory 0 ID\ndirectory 1 ID\ndirectory 2 ID\n"
+                                                "beside 0 .dbg\nbeside 1 .dbg\nbeside 2 .dbg\n"
                                                 "beside 0 .debug\nbeside 1 .debug\nbeside 2 .debug\n"
                                                 "link 0 app.debug\nlink 1 app.debug\nlink 2 app.debug\n"
                                                 "build-id 0 \nbuild-id 1 \nbuild-id 2 \n"
@@ -141,6 +145,7 @@ static void places_are_asked_for_in_the_documented_order_until_there_are_no_more
 
 static void a_file_with_the_build_id_is_found_in_every_place(void **state) {
         static const struct answer places[] = {
+                { WORKER_ROLE_DEBUG_DIRECTORY, 0, NULL, "app.debug" },
                 { WORKER_ROLE_DEBUG_BESIDE, 0, ".dbg", "app.debug" },
                 { WORKER_ROLE_DEBUG_BESIDE, 1, ".debug", "app.debug" },
                 { WORKER_ROLE_DEBUG_LINK, 1, "app.debug", "app.debug" },
