@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -14,6 +15,7 @@
 #include <sys/auxv.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "common/fd.h"
@@ -38,6 +40,7 @@ struct module {
         enum rec_module_kind kind;
         uint8_t build_id[20];
         uint32_t build_id_bytes;
+        uint64_t inode; /* 0: not known */
         uint32_t root, file; /* or REC_NONE */
         bool owned;
         struct module_owner owner;
@@ -241,7 +244,9 @@ static uint32_t add_module(struct mappings *m, const struct module_key *key, enu
         if (!path)
                 return REC_NONE;
         module = &m->modules[m->n_modules];
-        *module = (struct module){ .path = path, .kind = kind, .root = key->root, .file = key->file };
+        *module = (struct module){
+                .path = path, .kind = kind, .inode = key->inode, .root = key->root, .file = key->file
+        };
         if (key->owner) {
                 module->owned = true;
                 module->owner = *key->owner;
@@ -346,6 +351,7 @@ int mappings_info(struct mappings *m, uint32_t number, struct module_info *ret) 
 /* What opening needs, copied under the lock. */
 struct place {
         struct module_info info;
+        uint64_t inode; /* which the file at its path must have; 0: any */
         int root_fd, file_fd; /* owned copies, or -EBADF */
 };
 
@@ -362,6 +368,9 @@ static int find_place(struct mappings *m, uint32_t number, struct place *ret) {
         if (r < 0)
                 return r;
         pthread_mutex_lock(&m->lock);
+        /* A build-id tells better what a file is, and the worker compares it. The device tells nothing: some file
+         * systems give stat(2) another one. */
+        ret->inode = ret->info.build_id_bytes > 0 ? 0 : m->modules[number].inode;
         if (m->modules[number].root != REC_NONE)
                 ret->root_fd = fcntl(m->roots[m->modules[number].root].dir_fd, F_DUPFD_CLOEXEC, 3);
         if (m->modules[number].file != REC_NONE)
@@ -407,6 +416,31 @@ static int open_below(int root_fd, const char *path) {
         return fd < 0 ? fd : reopen(fd);
 }
 
+/* Overlays may show stat(2) other inodes than the kernel tells of mappings (before Linux 6.8): there they prove
+ * nothing. */
+static bool is_other(const struct place *place, int fd, const struct file_identity *identity) {
+        struct statfs fs;
+
+        return place->inode != 0 && identity->inode != place->inode &&
+               (fstatfs(fd, &fs) < 0 || fs.f_type != OVERLAYFS_SUPER_MAGIC);
+}
+
+/* The file that lies at a module's path now, if it can be the one that was mapped. A name may really end like the
+ * kernel's mark of removed files, so that those are looked for, too. An O_PATH descriptor; *ret its identity. */
+static int find_file(const struct place *place, struct file_identity *ret) {
+        _cleanup_close_ int fd = -EBADF;
+
+        if (place->root_fd < 0 ||
+            (place->info.kind != REC_MODULE_FILE && place->info.kind != REC_MODULE_DELETED))
+                return -ENOENT;
+        fd = open_path(place->root_fd, place->info.path, 0);
+        if (fd < 0)
+                return fd;
+        if (!identity_of(fd, ret, NULL))
+                return -errno;
+        return is_other(place, fd, ret) ? -ENOENT : TAKE_FD(fd);
+}
+
 int mappings_hold(struct mappings *m, uint32_t number) {
         _cleanup_(place_done) struct place place;
         _cleanup_close_ int fd = -EBADF;
@@ -417,13 +451,9 @@ int mappings_hold(struct mappings *m, uint32_t number) {
         r = find_place(m, number, &place);
         if (r < 0 || place.file_fd >= 0)
                 return r;
-        if (place.info.kind != REC_MODULE_FILE || place.root_fd < 0)
-                return -ENOENT;
-        fd = open_path(place.root_fd, place.info.path, 0);
+        fd = find_file(&place, &identity);
         if (fd < 0)
                 return fd;
-        if (!identity_of(fd, &identity, NULL))
-                return -errno;
 
         pthread_mutex_lock(&m->lock);
         file = add_file(m, &identity, &fd);
@@ -458,15 +488,17 @@ static int open_vdso(int proc_fd) {
 }
 
 static int open_module(const struct place *place, int proc_fd) {
+        _cleanup_close_ int fd = -EBADF;
+        struct file_identity identity;
+
         if (place->info.kind == REC_MODULE_VDSO)
                 return open_vdso(proc_fd);
         if (place->info.kind == REC_MODULE_KERNEL)
                 return openat(proc_fd, "kallsyms", O_RDONLY | O_CLOEXEC);
         if (place->file_fd >= 0)
                 return reopen(place->file_fd);
-        if (place->info.kind != REC_MODULE_FILE)
-                return -ENOENT;
-        return open_below(place->root_fd, place->info.path);
+        fd = find_file(place, &identity);
+        return fd < 0 ? fd : reopen(fd);
 }
 
 /* A file name that the worker read from a strange file: only ever a name. */

@@ -75,7 +75,8 @@ struct module_info {
 int mappings_info(struct mappings *m, uint32_t module, struct module_info *ret);
 
 /* Opens the file of a module by its path in its root, unless it is held already, and keeps it. May block.
- * -ENOENT, -ELOOP: no regular file of that name; -EMFILE: FILES_MAX. */
+ * -ENOENT, -ELOOP: no regular file of that name, or, where no build-id can tell, one with another inode;
+ * -EMFILE: FILES_MAX. */
 int mappings_hold(struct mappings *m, uint32_t module);
 
 /* An O_PATH descriptor of a regular file, by its path in the root of a module; a link at its end is not followed.

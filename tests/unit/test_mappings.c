@@ -231,6 +231,42 @@ static void an_exe_that_was_deleted_is_read_from_its_pin(void **state) {
         expect_open(w, module, WORKER_ROLE_FILE, 0, "", "app", "/bin/app (deleted)");
 }
 
+/* The kernel marks removed files so, and nothing keeps others from being called so. */
+static void a_name_may_really_end_in_deleted(void **state) {
+        struct world *w = *state;
+        uint32_t module = add(w, "/bin/app (deleted)", 1, mappings_pin_root(w->mappings, 7));
+        char path[128];
+
+        need_openat2();
+        assert_int_equal(mappings_hold(w->mappings, module), -ENOENT); /* and never /bin/app */
+        assert_int_equal(try_open(w, module, WORKER_ROLE_FILE, 0, ""), -ENOENT);
+        snprintf(path, sizeof(path), "%s/root/bin", w->dir);
+        put(path, "app (deleted)", "called so");
+        assert_int_equal(mappings_hold(w->mappings, module), 0);
+        expect_open(w, module, WORKER_ROLE_FILE, 0, "", "called so", "/bin/app (deleted)");
+}
+
+static void without_a_build_id_another_inode_is_another_file(void **state) {
+        struct world *w = *state;
+        struct module_key key = { .path = "/bin/app", .file = REC_NONE };
+        char path[128];
+        struct stat st;
+        uint32_t module;
+
+        need_openat2();
+        snprintf(path, sizeof(path), "%s/root/bin/app", w->dir);
+        assert_int_equal(stat(path, &st), 0);
+        key.root = mappings_pin_root(w->mappings, 7);
+        key.inode = st.st_ino + 1;
+        module = mappings_module(w->mappings, &key);
+        assert_int_equal(mappings_hold(w->mappings, module), -ENOENT);
+        assert_int_equal(try_open(w, module, WORKER_ROLE_FILE, 0, ""), -ENOENT);
+        key.inode = st.st_ino;
+        module = mappings_module(w->mappings, &key);
+        expect_open(w, module, WORKER_ROLE_FILE, 0, "", "app", "/bin/app");
+        assert_int_equal(mappings_hold(w->mappings, module), 0);
+}
+
 static void debug_files_are_found_in_the_processs_root(void **state) {
         struct world *w = *state;
         uint32_t module = add(w, "/bin/app", 1, mappings_pin_root(w->mappings, 7));
@@ -337,6 +373,9 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(code_made_at_run_time_is_its_processs, setup, teardown),
                 cmocka_unit_test_setup_teardown(roots_and_executables_are_pinned_once, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_held_file_survives_its_name, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_name_may_really_end_in_deleted, setup, teardown),
+                cmocka_unit_test_setup_teardown(without_a_build_id_another_inode_is_another_file, setup,
+                                                teardown),
                 cmocka_unit_test_setup_teardown(an_exe_that_was_deleted_is_read_from_its_pin, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(debug_files_are_found_in_the_processs_root, setup, teardown),
