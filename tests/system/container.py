@@ -26,6 +26,9 @@ PACKAGES = {
     "trixie": "systemd,systemd-sysv,dbus,libbpf1,libelf1t64,libdw1t64,libjansson4,libzstd1,libseccomp2,libcap2,"
               "libdebuginfod1t64,python3,procps,bash",
 }
+# Sessions of logind, which most cases must not depend on.
+PACKAGES["session"] = PACKAGES["bookworm"] + ",libpam-systemd"
+RELEASES = {"session": "bookworm"}              # where it is not the suite's name
 BOOT_SECONDS = 60
 COMMAND_SECONDS = 120
 UNIFIED = dict(os.environ, SYSTEMD_NSPAWN_UNIFIED_HIERARCHY="1")
@@ -154,7 +157,7 @@ class Container:
         self.nspawn, self.leader = None, 0
 
     def start(self):
-        root = make_root(self.suite)
+        root = make_root(self.suite, RELEASES.get(self.suite))
         mount_tracefs()
         remove_cgroups_of_killed_runs()
         self.console = tempfile.TemporaryFile()
