@@ -142,6 +142,35 @@ static int burn_in_threads(unsigned long msec) {
         return 0;
 }
 
+/* Kilobytes of live stack below the work. */
+static void *burn_deep(void *userdata) {
+        volatile uint8_t live[24 * 1024];
+
+        memset((void *) live, 1, sizeof(live));
+        burn_cpu(*(unsigned long *) userdata);
+        return live[0] == 1 ? NULL : userdata;
+}
+
+/* Many more threads than CPUs, until the process has used so much CPU time. */
+static int crowd(void *(*work)(void *userdata), unsigned long msec) {
+        pthread_t threads[64];
+
+        for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
+                if (pthread_create(&threads[i], NULL, work, &msec) != 0)
+                        return 1;
+        for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
+                pthread_join(threads[i], NULL);
+        return 0;
+}
+
+static int be_busy(unsigned long msec) {
+        return crowd(burn_in_thread, msec);
+}
+
+static int be_busy_and_deep(unsigned long msec) {
+        return crowd(burn_deep, msec);
+}
+
 /* Leaves the cgroup for $STARTPROF_TEST_ELSEWHERE, then makes children there. */
 static int move_out(unsigned long count) {
         const char *elsewhere = getenv("STARTPROF_TEST_ELSEWHERE");
@@ -173,6 +202,8 @@ int actions_run(const char *action, unsigned long number) {
                 { "move-out", move_out },
                 { "exit", exit_with },
                 { "threads", burn_in_threads },
+                { "busy", be_busy },
+                { "busy-deep", be_busy_and_deep },
                 { "wait", wait_everywhere },
                 { "fault", fault_many },
                 { "pause", pause_for_ever },

@@ -79,15 +79,19 @@ struct target target_of(const struct unit *unit) {
         return target;
 }
 
-void arm(struct unit *unit) {
+void arm_at(struct unit *unit, uint32_t frequency_hz) {
         struct capture_options options = { .target = target_of(unit),
                                            .cgroup_dir = unit->dir,
-                                           .frequency_hz = FREQUENCY };
+                                           .frequency_hz = frequency_hz };
         int r;
 
         options.worker_uid = options.worker_gid = 65534;
         r = capture_new(collect, &options, &unit->capture);
         expect(r == 0, "arming %s: %s", unit->path, strerror(-r));
+}
+
+void arm(struct unit *unit) {
+        arm_at(unit, FREQUENCY);
 }
 
 void make_cgroup(const char *dir) {
@@ -637,6 +641,8 @@ static const struct {
         { "switch-storm", a_storm_of_switches_is_bounded },
         { "own-memory", copies_hold_nothing_of_other_processes },
         { "alternate-stack", both_stacks_of_a_signal_handler_are_taken },
+        { "busy", nothing_is_lost_at_an_ordinary_frequency },
+        { "extreme", what_is_lost_at_an_extreme_frequency_is_counted },
 };
 
 static int run_cases(const char *only, const char *prefix) {

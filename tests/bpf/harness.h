@@ -31,6 +31,7 @@ uint64_t now_ns(void);
 void name_unit(struct unit *unit, const char *name);
 struct target target_of(const struct unit *unit);
 void arm(struct unit *unit);
+void arm_at(struct unit *unit, uint32_t frequency_hz);
 void make_cgroup(const char *dir);
 /* Starts an action of tests/bpf/actions.c in the cgroup, as systemd's child would. */
 pid_t start(const char *dir, const char *action, const char *number);
@@ -57,3 +58,8 @@ void waits_before_an_exec_say_so(void);
 void a_storm_of_switches_is_bounded(void);
 void copies_hold_nothing_of_other_processes(void);
 void both_stacks_of_a_signal_handler_are_taken(void);
+
+/* ---- the cases of loss_cases.c ---- */
+
+void nothing_is_lost_at_an_ordinary_frequency(void);
+void what_is_lost_at_an_extreme_frequency_is_counted(void);
