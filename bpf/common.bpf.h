@@ -138,6 +138,19 @@ static __always_inline bool read_regs_of(struct task_struct *task, struct saved_
         return read_regs_by_stack(task, ret);
 }
 
+/* Only what says where the current task, of which the verifier knows the pointer, entered the kernel. */
+static __always_inline bool read_entry_regs(struct task_struct *task, struct entry_regs *ret) {
+        const __u32 offset = offsetof(struct saved_regs, orig_ax);
+        char *stack;
+
+        if (has_task_regs_helper())
+                return bpf_probe_read_kernel(ret, sizeof(*ret),
+                                             (char *) bpf_task_pt_regs((void *) task) + offset) == 0;
+        stack = task->stack;
+        return stack && bpf_probe_read_kernel(ret, sizeof(*ret),
+                                              stack + THREAD_SIZE - sizeof(struct saved_regs) + offset) == 0;
+}
+
 /* The same of `task`, which is the current one. False: it has none (kernel thread). */
 static __always_inline bool read_saved_regs(struct task_struct *task, struct saved_regs *ret) {
         if (has_task_regs_helper())

@@ -163,6 +163,11 @@ struct saved_regs {
                 ss;
 };
 
+/* A part of them. */
+struct entry_regs {
+        __u64 orig_ax, ip;
+};
+
 enum {
         THREAD_SIZE = 16384, /* x86-64 without KASAN; only used before 5.15 */
         USER_CS_MASK = 0xffff,
