@@ -114,9 +114,10 @@ int stacks_add(struct stacks *s, uint32_t sample, const struct stacks_sample *st
         if (r < 0)
                 return r;
         for (size_t i = 0; i < stack->kernel_count; i++)
-                kernel[i] = (struct unwind_frame){ .offset = stack->kernel[i] - (i > 0), /* inside of the call */
-                                                   .module = stack->kernel_module,
-                                                   .how = REC_HOW_KERNEL };
+                kernel[i] =
+                        (struct unwind_frame){ .offset = stack->kernel[i] - (i > 0), /* inside of the call */
+                                               .module = stack->kernel_module,
+                                               .how = REC_HOW_KERNEL };
         if (stack->kernel_count > 0) {
                 r = intern(s, kernel, stack->kernel_count, REC_STACK_COMPLETE, &number);
                 if (r < 0)

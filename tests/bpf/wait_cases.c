@@ -56,7 +56,8 @@ void waits_have_their_stacks(void) {
                 expect(sample->blocked_ns >= 50 * NSEC_PER_MSEC && sample->weight_ns >= sample->blocked_ns,
                        "%s: blocked for %llu ns, weight %llu", waits[i].function,
                        (unsigned long long) sample->blocked_ns, (unsigned long long) sample->weight_ns);
-                expect(has_frame(unit.recording, sample->kernel_stack, "do_syscall_64") || !(unit.start.features & PROBE_TASK_REGS),
+                expect(has_frame(unit.recording, sample->kernel_stack, "do_syscall_64") ||
+                               !(unit.start.features & PROBE_TASK_REGS),
                        "%s has no kernel stack with names", waits[i].function);
         }
         sample = find_wait(unit.recording, SYS_read, "wait_in_read");
