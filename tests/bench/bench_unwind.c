@@ -23,10 +23,11 @@ struct stacks {
         bool done;
 };
 
+/* Of CPU time: others work on the machine, too. */
 static double now_ns(void) {
         struct timespec t;
 
-        clock_gettime(CLOCK_MONOTONIC, &t);
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
         return (double) t.tv_sec * 1e9 + (double) t.tv_nsec;
 }
 
