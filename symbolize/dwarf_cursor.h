@@ -43,7 +43,7 @@ static inline void dwarf_skip(struct dwarf_cursor *c, uint64_t bytes) {
 static inline uint64_t dwarf_uint(struct dwarf_cursor *c, unsigned bytes) {
         uint64_t value = 0;
 
-        if (bytes > dwarf_left(c)) {
+        if (!c->at || bytes > dwarf_left(c)) {
                 dwarf_fail(c);
                 return 0;
         }
@@ -53,7 +53,7 @@ static inline uint64_t dwarf_uint(struct dwarf_cursor *c, unsigned bytes) {
 }
 
 static inline uint8_t dwarf_u8(struct dwarf_cursor *c) {
-        if (c->at == c->end) {
+        if (!c->at || c->at == c->end) {
                 c->failed = true;
                 return 0;
         }

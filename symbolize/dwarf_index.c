@@ -500,7 +500,7 @@ static int read_entry(const struct place *at, struct function *ret) {
 static int follow(struct dwarf_index *index, struct place *at, const struct dwarf_value *value) {
         const struct dwarf_unit *u = at->unit;
         struct source *source = &index->main;
-        struct part *part;
+        struct part *part = NULL;
         uint64_t entry;
         uint32_t number;
         bool alternate;
@@ -519,8 +519,9 @@ static int follow(struct dwarf_index *index, struct place *at, const struct dwar
                 return -ENOENT; /* from one .dwo into another */
 
         r = source->parts ? unit_number(&source->file, entry, &number) : -ENOENT;
-        r = r ?: get_part(index, source, number, &part);
-        if (r < 0)
+        if (r == 0)
+                r = get_part(index, source, number, &part);
+        if (r != 0)
                 return r;
         *at = (struct place){ .unit = &part->unit, .entry = entry };
         return 0;
@@ -632,8 +633,8 @@ int dwarf_index_resolve(struct dwarf_index *index, uint64_t address,
                         const struct dwarf_companions *companions, struct dwarf_frame *frames, size_t max,
                         size_t *ret_count) {
         struct answer a = { .index = index, .frames = frames };
-        struct part *part;
-        uint32_t number;
+        struct part *part = NULL;
+        uint32_t number = 0;
         int r;
 
         a.max = MIN(max, (size_t) DWARF_FRAMES_MAX);
@@ -645,9 +646,11 @@ int dwarf_index_resolve(struct dwarf_index *index, uint64_t address,
         r = a.max > 0 ? range_map_find(&index->units, address, &number) : -ENOENT;
         if (r == 0 && !index->alternate_tried)
                 r = find_alternate(index, companions); /* also the root entries of units use its texts */
-        r = r ?: get_part(index, &index->main, number, &part);
-        r = r ?: scan_part(index, part, companions);
-        if (r < 0)
+        if (r == 0)
+                r = get_part(index, &index->main, number, &part);
+        if (r == 0)
+                r = scan_part(index, part, companions);
+        if (r != 0)
                 return r;
         a.part = part;
         r = answer(&a, address);

@@ -138,6 +138,8 @@ static int by_code(const void *a, const void *b) {
 const struct dwarf_abbrev *dwarf_abbrev_find(const struct dwarf_unit *u, uint64_t code) {
         const struct dwarf_abbrevs *a = &u->abbrevs;
 
+        if (!a->abbrevs)
+                return NULL;
         /* Compilers number them 1, 2, 3, … */
         if (code - 1 < a->count && a->abbrevs[code - 1].code == code)
                 return &a->abbrevs[code - 1];
@@ -190,18 +192,18 @@ static int read_abbrev(const struct dwarf_unit *u, struct dwarf_cursor *c, struc
 
 /* Takes what the buffers hold. */
 static int take_abbrevs(struct dwarf_unit *u, struct buf *abbrevs, struct buf *attributes) {
-        char *data, *more;
+        char *data = NULL, *more = NULL;
         int r;
 
         u->abbrevs.count = abbrevs->size / sizeof(struct dwarf_abbrev);
         u->abbrevs.attribute_count = attributes->size / sizeof(struct dwarf_attribute);
         r = buf_error(attributes);
         r = r ?: buf_take(abbrevs, &data, NULL);
-        if (r < 0)
+        if (r != 0)
                 return r;
         u->abbrevs.abbrevs = (struct dwarf_abbrev *) data;
         r = buf_take(attributes, &more, NULL);
-        if (r < 0)
+        if (r != 0)
                 return r;
         u->abbrevs.attributes = (struct dwarf_attribute *) more;
 

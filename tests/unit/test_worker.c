@@ -405,6 +405,25 @@ static void a_real_stack_comes_back_with_names(void **state) {
         assert_int_equal(r->symbols[0].source, REC_SOURCE_SYMTAB);
 }
 
+/* This program has DWARF, whatever else: the last row of a frame is the function itself. */
+static void frames_have_their_lines(void **state) {
+        struct fixture *f = *state;
+        _cleanup_(worker_link_freep) struct worker_link *link = start_worker(f);
+        _cleanup_(recording_freep) struct recording *r = NULL;
+
+        announce(f, link);
+        send_stack(f, link, 0, 0);
+        r = finish(f, link);
+
+        for (uint32_t depth = 0; depth < 3; depth++) {
+                const struct rec_name *row = name_at(r, 0, depth);
+
+                assert_false(row->inlined);
+                assert_non_null(endswith(recording_text(r, row->file), "tests/unit/test_worker.c"));
+                assert_in_range(row->line, 1, 2000);
+        }
+}
+
 static void equal_stacks_are_one_and_their_files_are_asked_for_once(void **state) {
         struct fixture *f = *state;
         _cleanup_(worker_link_freep) struct worker_link *link = start_worker(f);
@@ -823,6 +842,7 @@ static void root_may_not_stay_root(void **state) {
 int main(int argc, char **argv) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_real_stack_comes_back_with_names),
+                cmocka_unit_test(frames_have_their_lines),
                 cmocka_unit_test(equal_stacks_are_one_and_their_files_are_asked_for_once),
                 cmocka_unit_test(a_forked_process_has_the_mappings_of_its_parent_until_it_execs),
                 cmocka_unit_test(code_made_at_run_time_is_named_by_its_map),
