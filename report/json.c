@@ -3,6 +3,7 @@
 
 #include "common/text.h"
 #include "report/names.h"
+#include "report/symbol_advice.h"
 #include "report/writers.h"
 
 /*
@@ -273,6 +274,21 @@ static json_t *make_gap_advice(struct maker *m, const struct language_gap *gap) 
         return list;
 }
 
+static void add_symbol_advice(struct maker *m, const struct recording *r, json_t *module, uint32_t reason) {
+        _cleanup_(buf_done) struct buf text = BUF_NULL;
+        json_t *list, *o;
+
+        symbol_advice(&text, r, reason);
+        if (text.size == 0)
+                return;
+        list = json_array();
+        o = json_object();
+        set(m, o, "text", string(buf_text(&text)));
+        set(m, o, "dropin", json_null());
+        append(m, list, o);
+        set(m, module, "advice", list);
+}
+
 static json_t *make_modules(struct maker *m, const struct analysis *a) {
         const struct recording *r = a->recording;
         json_t *list = json_array();
@@ -291,6 +307,8 @@ static json_t *make_modules(struct maker *m, const struct analysis *a) {
                 set(m, o, "reason", string_or_null(symbols ? recording_reason_str(symbols->reason) : ""));
                 if (gap)
                         set(m, o, "advice", make_gap_advice(m, gap));
+                else if (symbols && a->quality.modules[i].unnamed_frames > 0)
+                        add_symbol_advice(m, r, o, symbols->reason);
                 append(m, list, o);
         }
         return list;

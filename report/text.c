@@ -4,6 +4,7 @@
 #include "report/names.h"
 #include "report/page.h"
 #include "report/stack_tree.h"
+#include "report/symbol_advice.h"
 #include "report/writers.h"
 
 /*
@@ -424,9 +425,12 @@ static void put_ledger(struct page *p, const struct analysis *a) {
                 shown++;
                 stripped += reason == REC_REASON_STRIPPED;
         }
-        if (stripped > 0)
-                page_wrap(p, PAGE_GREY, 2, 2,
-                          "Install its debug symbols, or name their folder with --debug-dir=.");
+        if (stripped > 0) {
+                _cleanup_(buf_done) struct buf advice = BUF_NULL;
+
+                symbol_advice(&advice, r, REC_REASON_STRIPPED);
+                page_wrap(p, PAGE_GREY, 2, 2, buf_text(&advice));
+        }
 }
 
 /* A run-time whose functions have no names, and how they get some. */
