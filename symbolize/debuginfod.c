@@ -307,7 +307,7 @@ static int finish(const struct parent *p, int error) {
 
 static int follow(const struct parent *p, const struct debuginfod_options *options, size_t count,
                   debuginfod_progress_fn progress, void *userdata, enum debuginfod_result *results) {
-        struct report report;
+        struct report report = {};
         int r;
 
         while ((r = receive(p, options->deadline_ns, &report)) > 0) {
