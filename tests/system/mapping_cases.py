@@ -5,12 +5,14 @@ name of the file that was mapped or none.
 Each program is built twice, with one function called differently, so that a wrong file gives a wrong name.
 """
 
+import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 
-from cases import case, check, equal, folded, processes, service
+from cases import WAIT_SECONDS, case, check, equal, folded, processes, service, wait_until
 
 SOURCES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "services/mapped")
 NAMELESS = ("-Wl,--build-id=none",)     # no build-id: only the inode tells files apart
@@ -253,6 +255,44 @@ def another_profiler(c):
         service(c, "case-beside.service", f"/mapped/first{kind}")
         _, report, _ = c.profile("--restart", "case-beside.service")
         names_only(c, report, "main;work_of_first")
+
+
+# ---- losses ----
+
+@case()
+def greedy_service(c):
+    """A service that is before everybody else at every CPU cannot keep its samples from being collected."""
+    service(c, "case-greedy.service", "/bin/sh -c 'for i in $(seq 32); do /services/burn 60 exit & done; wait'",
+            kind="oneshot", extra="Nice=-20\nCPUWeight=10000")
+    _, report, _ = c.profile("--frequency=999", "case-greedy.service")
+    equal(report["stacks"]["lost"], 0, "lost samples")
+    samples = sum(p["samples"] for p in processes(report, "burn"))
+    check(samples >= 1000, f"{samples} samples of 2 s")
+
+
+@case()
+def client_that_stops_reading(c):
+    """A client that does not run costs nothing of its capture, and nothing of another's."""
+    service(c, "case-stopped.service", "/services/spawn 100 /services/burn 5 exit")
+    service(c, "case-free.service", "/services/burn 50")
+    client = c.popen("startprof", "--json=short", "case-stopped.service", stdout=subprocess.PIPE,
+                     stderr=subprocess.PIPE)
+    try:
+        wait_until("the start began", lambda: c.run("systemctl", "show", "-P", "ActiveState",
+                                                    "case-stopped.service").stdout.strip() != "inactive")
+        c.run("pkill", "-STOP", "-x", "startprof")
+        wait_until("it is active", lambda: c.run("systemctl", "is-active", "case-stopped.service",
+                                                 check=False).returncode == 0)
+        _, other, _ = c.profile("case-free.service")
+        check(processes(other, "burn"), "the other's capture is there")
+    finally:
+        client.send_signal(signal.SIGCONT)      # nsenter stops with its child, and continues it
+        c.run("pkill", "-CONT", "-x", "startprof", check=False)
+    out, err = client.communicate(timeout=WAIT_SECONDS)
+    equal(client.returncode, 0, f"exit status ({err})")
+    report = json.loads(out)
+    equal(len(processes(report, "burn")), 100, "processes seen")
+    equal(report["stacks"]["lost"], 0, "lost samples")
 
 
 # ---- processes that leave ----
