@@ -33,6 +33,12 @@ struct comparison {
         unsigned samples, fine, frames, compared, different, shorter, longer, shown;
         unsigned ends[REC_STACK_END_MAX], how[REC_HOW_MAX];
         unsigned debugged, debugger_different;
+        unsigned right; /* of the differences to libdwfl: ours, by gdb */
+        struct {
+                uint64_t pc; /* of the frame below the one that differs */
+                const char *verdict;
+        } judged[40];
+        size_t judged_count;
 };
 
 static void print_address(struct sampler *s, struct process *p, uint64_t address) {
@@ -78,6 +84,60 @@ static bool is_code(struct process *p, uint64_t address) {
         return process_find(p, address, &m);
 }
 
+static size_t ask_debugger(const struct sampler *s, const struct process *p,
+                           const struct unwind_stack *stack, uint64_t ret[UNWIND_DEPTH_MAX]) {
+        size_t count = debugger_unwind(s, p, stack, ret, UNWIND_DEPTH_MAX);
+
+        for (size_t i = 1; i < count; i++)
+                ret[i]--;
+        return count;
+}
+
+/* Frame `at` is not the same in ours and in libdwfl's (0: none): which of the two does gdb have? At code that
+ * was judged before, the answer is the same. */
+static const char *judge(struct comparison *c, struct sampler *s, struct process *p,
+                         const struct unwind_stack *stack, size_t at, uint64_t ours, uint64_t before,
+                         uint64_t theirs) {
+        uint64_t frames[UNWIND_DEPTH_MAX] = {};
+
+        for (size_t i = 0; i < c->judged_count; i++)
+                if (c->judged[i].pc == before)
+                        return c->judged[i].verdict;
+        if (c->debugger == 0 || c->judged_count == ARRAY_SIZE(c->judged))
+                return "not asked";
+
+        c->judged[c->judged_count].pc = before;
+        if (ask_debugger(s, p, stack, frames) == 0)
+                c->judged[c->judged_count].verdict = "no answer";
+        else if (ours ? same_address(frames[at], ours) : !is_code(p, frames[at]))
+                c->judged[c->judged_count].verdict = "ours is right";
+        else if (same_address(frames[at], theirs))
+                c->judged[c->judged_count].verdict = "libdwfl is right";
+        else
+                c->judged[c->judged_count].verdict = "neither is right";
+        return c->judged[c->judged_count++].verdict;
+}
+
+/* Lists a difference. ours: NULL when it has ended. */
+static void list(struct comparison *c, struct sampler *s, struct process *p,
+                 const struct unwind_stack *stack, size_t at, const struct unwind_frame *ours,
+                 uint64_t before, uint64_t theirs) {
+        const char *verdict = judge(c, s, p, stack, at, ours ? ours->address : 0, before, theirs);
+
+        if (streq(verdict, "ours is right"))
+                c->right++;
+        printf("# sample %u, frame %zu, below ", c->samples, at);
+        print_address(s, p, before);
+        printf(": ");
+        if (ours)
+                print_address(s, p, ours->address);
+        else
+                printf("end");
+        printf(", libdwfl ");
+        print_address(s, p, theirs);
+        printf(", by gdb %s\n", verdict);
+}
+
 static void compare(struct comparison *c, struct sampler *s, struct process *p,
                     const struct unwind_stack *stack, const struct unwind_frame *ours, size_t count,
                     uint32_t end) {
@@ -95,7 +155,7 @@ static void compare(struct comparison *c, struct sampler *s, struct process *p,
                 c->compared++;
                 if (!same_address(ours[i].address, theirs[i])) {
                         c->different++;
-                        show(c, s, p, "different", ours, count, end, theirs, their_count);
+                        list(c, s, p, stack, i, &ours[i], ours[i ? i - 1 : 0].address, theirs[i]);
                         return;
                 }
         }
@@ -103,36 +163,33 @@ static void compare(struct comparison *c, struct sampler *s, struct process *p,
          * is there. */
         if (i == count && their_count > count && is_code(p, theirs[count])) {
                 c->shorter++;
-                show(c, s, p, "ours is shorter", ours, count, end, theirs, their_count);
+                list(c, s, p, stack, i, NULL, ours[i ? i - 1 : 0].address, theirs[i]);
         } else if (complete && count > their_count)
                 c->longer++;
 }
 
-/* gdb looks at the process itself, with the means it has: also at code, where CFI ends. In a system call
- * it would see the call restarted. */
+/* gdb looks at a core file of the sample, with the means it has: also at code, where CFI ends. */
 static void compare_with_debugger(struct comparison *c, struct sampler *s, struct process *p,
                                   const struct unwind_stack *stack, const struct unwind_frame *ours,
                                   size_t count, uint32_t end) {
         uint64_t theirs[UNWIND_DEPTH_MAX];
         size_t their_count, i;
 
-        if (c->debugged == c->debugger || c->samples % c->debugger_every != 0 ||
-            stack->flags & SAMPLE_SYSCALL || sampler_release(p->pid) < 0)
+        if (c->debugged == c->debugger || c->samples % c->debugger_every != 0)
                 return;
-        their_count = debugger_unwind(p->pid, theirs, UNWIND_DEPTH_MAX);
-        if (sampler_catch(p->pid) < 0 || their_count == 0)
+        their_count = ask_debugger(s, p, stack, theirs);
+        if (their_count == 0)
                 return;
 
         c->debugged++;
-        for (i = 1; i < their_count; i++)
-                theirs[i]--;
         for (i = 0; i < count && i < their_count; i++) {
                 if (ours[i].how == REC_HOW_FRAME_POINTER || ours[i].how == REC_HOW_LEAF)
                         return;
                 if (!same_address(ours[i].address, theirs[i]))
                         break;
         }
-        if (i < count || (i < their_count && is_code(p, theirs[i]))) {
+        /* A stack that was cut off shows what it has. */
+        if (i < count || (end == REC_STACK_COMPLETE && i < their_count && is_code(p, theirs[i]))) {
                 c->debugger_different++;
                 show(c, s, p, "gdb says", ours, count, end, theirs, their_count);
         }
@@ -162,15 +219,16 @@ static void on_sample(void *userdata, struct sampler *s, struct process *p,
 
 static int report(const struct comparison *c) {
         double complete = c->samples ? 100.0 * c->fine / c->samples : 0;
-        double wrong = c->samples ? 100.0 * (c->different + c->shorter) / c->samples : 0;
+        double wrong = c->samples ? 100.0 * (c->different + c->shorter - c->right) / c->samples : 0;
         bool ok = c->samples >= c->least_samples && complete >= c->least_complete &&
                   wrong <= c->most_wrong && c->debugged >= MIN(c->debugger, 1u) &&
                   c->debugger_different == 0;
 
-        printf("samples %u, complete %.2f %%, frames %.1f, compared %u, different %u, shorter %u, longer "
-               "%u, ends",
+        printf("samples %u, complete %.2f %%, frames %.1f, compared %u, different %u, shorter %u (of both "
+               "%u right "
+               "by gdb), longer %u, ends",
                c->samples, complete, c->samples ? (double) c->frames / c->samples : 0, c->compared,
-               c->different, c->shorter, c->longer);
+               c->different, c->shorter, c->right, c->longer);
         for (size_t i = 0; i < REC_STACK_END_MAX; i++)
                 if (c->ends[i])
                         printf(" %s=%u", end_names[i], c->ends[i]);

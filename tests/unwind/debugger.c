@@ -2,29 +2,43 @@
 #include "tests/unwind/debugger.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/macro.h"
+#include "tests/unwind/core.h"
 
-static const char script[] = "f = gdb.newest_frame()\n"
-                             "while f:\n"
-                             "    print('frame %x' % f.pc())\n"
-                             "    f = f.older()\n";
+/* Until ld.so has run, a debugger knows no library: the mappings tell it. */
+static const char script_start[] =
+        "import os\n"
+        "def module(path, start, bias):\n"
+        "    if not gdb.solib_name(start) and not os.path.samefile(path, program):\n"
+        "        gdb.execute('add-symbol-file %s -o %d' % (path, bias))\n";
+static const char script_end[] = "f = gdb.newest_frame()\n"
+                                 "while f:\n"
+                                 "    if f.type() != gdb.INLINE_FRAME:\n"
+                                 "        print('frame %x' % f.pc())\n"
+                                 "    f = f.older()\n";
 
-static void run(int output, const char *pid, const char *path) {
+struct names {
+        char core[64], script[64], program[64], root[4096 + 16];
+};
+
+static void run(int output, const struct names *n) {
         dup2(output, STDOUT_FILENO);
         dup2(output, STDERR_FILENO);
         execlp("gdb", "gdb", "-nx", "-batch", "-iex", "set debuginfod enabled off", "-iex",
-               "set debug-file-directory /nonexistent", "-iex", "set auto-load off", "-ex",
-               "set backtrace past-main on", "-ex", "set backtrace past-entry on", "-p", pid, "-x", path,
-               (char *) NULL);
+               "set debug-file-directory /nonexistent", "-iex", "set auto-load off", "-iex", n->root, "-ex",
+               "set backtrace past-main on", "-ex", "set backtrace past-entry on", "-ex",
+               "set backtrace limit unlimited", n->program, "-c", n->core, "-x", n->script, (char *) NULL);
         _exit(127);
 }
 
-static pid_t start(const char *pid, const char *path, FILE **ret) {
+static pid_t start(const struct names *n, FILE **ret) {
         int pipes[2];
         pid_t child;
 
@@ -32,40 +46,67 @@ static pid_t start(const char *pid, const char *path, FILE **ret) {
                 return -1;
         child = fork();
         if (child == 0)
-                run(pipes[1], pid, path);
+                run(pipes[1], n);
         close(pipes[1]);
         *ret = fdopen(pipes[0], "r");
         return child;
 }
 
-/* gdb takes a script by name. */
-static int write_script(char *path) {
-        int fd = mkstemps(path, 3);
+/* Names in the process are below its root, but the ones of /proc/PID/maps below ours. */
+static void set_root(const struct process *p, struct names *n) {
+        char path[64], root[4096];
+        ssize_t bytes;
 
-        if (fd < 0)
-                return -errno;
-        if (write(fd, script, sizeof(script) - 1) < 0) {
-                close(fd);
-                return -errno;
-        }
-        return close(fd);
+        (void) snprintf(path, sizeof(path), "/proc/%d/root", p->pid);
+        bytes = readlink(path, root, sizeof(root) - 1);
+        root[MAX(bytes, 0)] = 0;
+        (void) snprintf(n->root, sizeof(n->root), "set sysroot %s", streq(root, "/") ? "" : root);
 }
 
-size_t debugger_unwind(pid_t pid, uint64_t *ret, size_t max) {
-        char path[] = "/tmp/startprof-frames-XXXXXX.py", text[16], line[512];
+/* gdb takes a script by name. Paths here are the ones of programs of the tests. */
+static int write_script(const struct sampler *sampler, const struct process *p, struct names *n) {
+        int fd = mkstemps(n->script, 3);
+        _cleanup_fclose_ FILE *f = fd >= 0 ? fdopen(fd, "w") : NULL;
+
+        if (!f)
+                return -errno;
+        fprintf(f, "program = '%s'\n%s", n->program, script_start);
+        for (size_t i = 0; i < p->mapping_count; i++) {
+                const struct unwind_mapping *m = &p->mappings[i];
+
+                if (m->image && !streq(sampler_module(sampler, m->module)->path, "[vdso]"))
+                        fprintf(f, "module('%s', %" PRIu64 ", %" PRIu64 ")\n",
+                                sampler_module(sampler, m->module)->path, m->start, m->bias);
+        }
+        fputs(script_end, f);
+        return 0;
+}
+
+size_t debugger_unwind(const struct sampler *sampler, const struct process *p,
+                       const struct unwind_stack *stack, uint64_t *ret, size_t max) {
+        struct names n = { .core = "/tmp/startprof-core-XXXXXX",
+                           .script = "/tmp/startprof-frames-XXXXXX.py" };
+        char line[4096];
         _cleanup_fclose_ FILE *f = NULL;
         size_t count = 0;
-        pid_t child;
+        pid_t child = -1;
+        int fd = mkstemp(n.core);
 
-        if (write_script(path) < 0)
+        if (fd < 0)
                 return 0;
-        (void) snprintf(text, sizeof(text), "%d", pid);
-        child = start(text, path, &f);
-        while (f && fgets(line, sizeof(line), f))
-                if (count < max && sscanf(line, "frame %lx", &ret[count]) == 1)
-                        count++;
-        if (child > 0)
-                waitpid(child, NULL, 0);
-        unlink(path);
+        close(fd);
+        (void) snprintf(n.program, sizeof(n.program), "/proc/%d/exe", p->pid);
+        if (write_script(sampler, p, &n) == 0) {
+                set_root(p, &n);
+                if (core_write(n.core, p, stack) == 0)
+                        child = start(&n, &f);
+                while (f && fgets(line, sizeof(line), f))
+                        if (count < max && sscanf(line, "frame %lx", &ret[count]) == 1)
+                                count++;
+                if (child > 0)
+                        waitpid(child, NULL, 0);
+                unlink(n.script);
+        }
+        unlink(n.core);
         return count;
 }

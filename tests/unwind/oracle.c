@@ -2,6 +2,8 @@
 #include "tests/unwind/oracle.h"
 
 #include <elfutils/libdwfl.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,14 +24,17 @@ struct oracle {
         size_t count, max;
 };
 
-static int find_no_debuginfo(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base,
-                             const char *file, const char *link, GElf_Word crc, char **ret) {
-        return -1;
+/* Only PATH.dbg beside the file, as ours. */
+static int find_debuginfo(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base,
+                          const char *file, const char *link, GElf_Word crc, char **ret) {
+        if (!file || asprintf(ret, "%s.dbg", file) < 0)
+                return -1;
+        return open(*ret, O_RDONLY | O_CLOEXEC);
 }
 
 static const Dwfl_Callbacks callbacks = {
         .find_elf = dwfl_linux_proc_find_elf,
-        .find_debuginfo = find_no_debuginfo,
+        .find_debuginfo = find_debuginfo,
 };
 
 static pid_t next_thread(Dwfl *dwfl, void *userdata, void **thread) {

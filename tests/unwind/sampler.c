@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,9 +47,16 @@ struct sampler {
 
 /* ---- mappings ---- */
 
+static struct elf_image *open_image(const char *path) {
+        struct elf_image *image;
+        _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+        return fd >= 0 && elf_image_new(fd, &image) == 0 ? image : NULL;
+}
+
 static uint32_t find_module(struct sampler *s, const char *path) {
         struct module *m;
-        int fd;
+        char beside[PATH_MAX];
 
         for (uint32_t i = 0; i < s->module_count; i++)
                 if (streq(s->modules[i].path, path))
@@ -58,12 +66,11 @@ static uint32_t find_module(struct sampler *s, const char *path) {
 
         m = &s->modules[s->module_count];
         m->path = strdup(path);
-        fd = open(path, O_RDONLY | O_CLOEXEC);
-        if (fd >= 0) {
-                if (elf_image_new(fd, &m->image) == 0 && unwind_table_new(m->image, NULL, &m->table) < 0)
-                        fprintf(stderr, "# no table for %s\n", path);
-                close(fd);
-        }
+        m->image = open_image(path);
+        (void) snprintf(beside, sizeof(beside), "%s.dbg", path);
+        m->debug = open_image(beside);
+        if (m->image && unwind_table_new(m->image, m->debug, &m->table) < 0)
+                fprintf(stderr, "# no table for %s\n", path);
         return (uint32_t) s->module_count++;
 }
 
@@ -368,47 +375,6 @@ enum {
                         PTRACE_O_EXITKILL
 };
 
-/* Third field of /proc/PID/stat; the number of threads is the twentieth. */
-static bool read_state(pid_t pid, char *ret_state, unsigned *ret_threads) {
-        char path[64], text[512];
-        _cleanup_fclose_ FILE *f = NULL;
-        const char *rest;
-
-        (void) snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-        f = fopen(path, "re");
-        if (!f || !fgets(text, sizeof(text), f))
-                return false;
-        rest = strrchr(text, ')');
-        return rest &&
-               sscanf(rest, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %u",
-                      ret_state, ret_threads) == 2;
-}
-
-int sampler_release(pid_t pid) {
-        unsigned threads;
-        char state;
-
-        if (!read_state(pid, &state, &threads) || threads != 1)
-                return -EBUSY;
-        /* It meets the signal before it is back in user mode. */
-        if (kill(pid, SIGSTOP) < 0 || ptrace(PTRACE_DETACH, pid, NULL, NULL) < 0)
-                return -errno;
-        while (read_state(pid, &state, &threads) && state != 'T') {
-                if (state == 'Z')
-                        return -ESRCH;
-                nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
-        }
-        return 0;
-}
-
-int sampler_catch(pid_t pid) {
-        if (ptrace(PTRACE_SEIZE, pid, NULL, (void *) (intptr_t) TRACE_OPTIONS) < 0)
-                return -errno;
-        if (waitpid(pid, NULL, __WALL) < 0 || kill(pid, SIGCONT) < 0)
-                return -errno;
-        return 0;
-}
-
 static pid_t start(char **argv) {
         int pipes[2];
         pid_t pid;
@@ -438,11 +404,15 @@ static pid_t start(char **argv) {
 }
 
 static void sampler_done(struct sampler *s, pid_t first) {
+        pid_t tid;
+        int status;
+
         for (size_t i = 0; i < s->task_count; i++)
                 kill(s->tasks[i].tid, SIGKILL);
         kill(first, SIGKILL);
-        while (waitpid(-1, NULL, __WALL) > 0)
-                ;
+        while ((tid = waitpid(-1, &status, __WALL)) > 0)
+                if (WIFSTOPPED(status)) /* a child that nobody had met yet */
+                        kill(tid, SIGKILL);
         for (size_t i = 0; i < s->process_count; i++) {
                 free(s->processes[i]->maps);
                 free(s->processes[i]->mappings);
@@ -451,6 +421,7 @@ static void sampler_done(struct sampler *s, pid_t first) {
         for (size_t i = 0; i < s->module_count; i++) {
                 unwind_table_free(s->modules[i].table);
                 elf_image_free(s->modules[i].image);
+                elf_image_free(s->modules[i].debug);
                 free(s->modules[i].path);
         }
         free(s->copy);

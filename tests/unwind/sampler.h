@@ -17,6 +17,7 @@
 struct module {
         char *path;
         struct elf_image *image; /* NULL: not an ELF file */
+        struct elf_image *debug; /* PATH.dbg, NULL: not there */
         struct unwind_table *table;
 };
 
@@ -52,8 +53,3 @@ int sampler_run(char **argv, const struct sampler_options *options, sample_fn sa
 bool process_find(void *userdata, uint64_t address, struct unwind_mapping *ret);
 
 const struct module *sampler_module(const struct sampler *s, uint32_t index);
-
-/* Lets go of a process of one thread, which is left stopped at the same instruction, and takes it again,
- * so that a debugger can look at it in between. -EBUSY: it has more threads; errors of ptrace(2). */
-int sampler_release(pid_t pid);
-int sampler_catch(pid_t pid);
