@@ -79,7 +79,7 @@ int modules_add(struct modules *m, const struct name_module_options *options) {
 static int ask_directories(const struct asker *asker, uint32_t attempt, const char *build_id, int *ret_fd,
                            char path[static WORKER_PATH_MAX]) {
         struct modules *m = asker->modules;
-        uint32_t number;
+        uint32_t number = 0;
         int r = 0;
 
         if (attempt > 0)
