@@ -39,7 +39,9 @@ static bool wants(const struct recording *r, const struct module_quality *m) {
 
         return m->unnamed_frames > 0 && module->kind == REC_MODULE_FILE && module->build_id_bytes > 0 &&
                module->build_id_bytes <= BUILD_ID_MAX &&
-               (reason == REC_REASON_STRIPPED || reason == REC_REASON_MISMATCH);
+               (reason == REC_REASON_STRIPPED || reason == REC_REASON_MISMATCH ||
+                reason == REC_REASON_VERSION || reason == REC_REASON_NO_STACK_DATA ||
+                reason == REC_REASON_BAD_DOTNET);
 }
 
 static void choose(const struct recording *r, const struct quality *q, bool all, struct wanted *w) {

@@ -565,6 +565,8 @@ const char *recording_reason_str(uint32_t reason) {
                 "unknown .NET version",
                 "precompiled .NET code, which has no symbols",
                 "the kernel hides its addresses",
+                "built without .NET stack trace data",
+                "contradictory .NET stack trace data",
         };
 
         return LOOK_UP(words, reason);

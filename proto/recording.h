@@ -369,6 +369,8 @@ enum rec_reason { /* why a frame or module has no (better) name; recording_reaso
                   REC_REASON_VERSION /* .NET version unknown */,
                   REC_REASON_PRECOMPILED /* .NET code that was compiled ahead of time into a .dll */,
                   REC_REASON_HIDDEN /* the kernel does not show its addresses */,
+                  REC_REASON_NO_STACK_DATA /* .NET program built with StackTraceSupport=false */,
+                  REC_REASON_BAD_DOTNET /* its data for stack traces contradicts its code */,
                   REC_REASON_MAX,
 };
 

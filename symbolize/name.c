@@ -11,6 +11,7 @@
 #include "symbolize/dotnet_code.h"
 #include "symbolize/kallsyms.h"
 #include "symbolize/mini_debuginfo.h"
+#include "symbolize/nativeaot.h"
 #include "symbolize/symbols.h"
 
 enum { RAW_NAME_MAX = DEMANGLE_OUTPUT_MAX };
@@ -29,6 +30,8 @@ struct name_module {
         struct name_lines *lines;
         struct kallsyms *kernel;
         struct dotnet_code dotnet;
+        struct nativeaot *methods;
+        enum rec_reason no_methods; /* why a .NET file has none; or NONE */
         char *text; /* of the last name */
 
         /* what was found so far */
@@ -168,6 +171,7 @@ struct name_module *name_module_free(struct name_module *m) {
         elf_image_free(m->image);
         elf_image_free(m->debug);
         kallsyms_free(m->kernel);
+        nativeaot_free(m->methods);
         free(m->text);
         free(m);
         return NULL;
@@ -192,6 +196,18 @@ static int read_mini(struct name_module *m) {
         return r == -ENOMEM ? r : 0;
 }
 
+/* What a .NET file says of itself; its symbols and its debug file may still name what that does not. */
+static void read_methods(struct name_module *m) {
+        switch (nativeaot_new(m->image, &m->methods)) {
+        case 0:
+        case -ENODATA: break;
+        case -ENOTSUP: m->no_methods = REC_REASON_VERSION; break;
+        case -ENOENT: m->no_methods = REC_REASON_NO_STACK_DATA; break;
+        case -EBADMSG: m->no_methods = REC_REASON_BAD_DOTNET; break;
+        default: m->no_methods = REC_REASON_LIMIT; break;
+        }
+}
+
 /* A table that does not fit into the worker's memory costs this module its names, no other. */
 static void read_symbols(struct name_module *m) {
         int r;
@@ -204,6 +220,8 @@ static void read_symbols(struct name_module *m) {
         r = r ?: read_mini(m);
         if (r == 0)
                 dotnet_code_init(has_symtab(m->debug) ? m->debug : m->image, &m->dotnet);
+        if (r == 0 && m->options.kind != REC_MODULE_VDSO)
+                read_methods(m);
         m->reason = reason_of(r);
 }
 
@@ -249,6 +267,8 @@ static int readable(const struct name_module *m, uint64_t vaddr, const char *raw
 static enum rec_reason reason_without_symbol(const struct name_module *m) {
         if (has_symtab(m->image) || has_symtab(m->debug))
                 return REC_REASON_NO_SYMBOL;
+        if (m->no_methods != REC_REASON_NONE)
+                return m->no_methods;
         return m->debug_stale ? REC_REASON_MISMATCH : REC_REASON_STRIPPED;
 }
 
@@ -268,6 +288,33 @@ static void find_in_kernel(struct name_module *m, uint64_t address, struct name 
         *ret = (struct name){ .text = symbol.name,
                               .source = REC_SOURCE_KALLSYMS,
                               .displacement = address - symbol.start };
+}
+
+/* Code that no table of symbols knows: what the .NET compiler made for itself has no name, but a kind. */
+static void find_nothing(struct name_module *m, uint64_t vaddr, struct name *ret) {
+        struct nativeaot_method method;
+
+        no_name(m, reason_without_symbol(m), ret);
+        if (m->methods && nativeaot_find(m->methods, vaddr, &method) == 0)
+                *ret = (struct name){
+                        .text = "[managed stub]",
+                        .source = REC_SOURCE_LABEL,
+                        .displacement = vaddr - method.start,
+                };
+}
+
+static bool find_method(struct name_module *m, uint64_t vaddr, struct name *ret) {
+        struct nativeaot_method method;
+
+        if (!m->methods || nativeaot_find(m->methods, vaddr, &method) < 0 || !method.name)
+                return false;
+        m->best = REC_SOURCE_NATIVEAOT;
+        *ret = (struct name){
+                .text = method.name,
+                .source = REC_SOURCE_NATIVEAOT,
+                .displacement = vaddr - method.start,
+        };
+        return true;
 }
 
 int name_find(struct name_module *m, uint64_t offset, struct name *ret) {
@@ -290,8 +337,10 @@ int name_find(struct name_module *m, uint64_t offset, struct name *ret) {
                 no_name(m, REC_REASON_NO_SYMBOL, ret);
                 return 0;
         }
+        if (find_method(m, vaddr, ret))
+                return 0;
         if (find_symbol(m, vaddr, &symbol) < 0) {
-                no_name(m, reason_without_symbol(m), ret);
+                find_nothing(m, vaddr, ret);
                 return 0;
         }
         r = readable(m, vaddr, symbol.name, &text);
