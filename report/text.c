@@ -5,6 +5,7 @@
 #include "report/page.h"
 #include "report/stack_tree.h"
 #include "report/symbol_advice.h"
+#include "report/syscalls.h"
 #include "report/writers.h"
 
 /*
@@ -24,6 +25,7 @@ enum {
         CALLERS_MAX = 5, /* lines below a hot leaf */
         STACKS_LINES_MIN = 4,
         STACK_PERCENT_MIN = 3,
+        SPAN_COLUMNS = 6, /* "49.9ms" */
         LEDGER_PERCENT = 5, /* of the frames, from which on a module without names is listed */
         LEDGER_MAX = 3,
         LINE_MAX_BYTES = 4096,
@@ -225,7 +227,8 @@ static uint32_t heaviest(const struct stack_tree *t, uint32_t node, uint32_t but
         return best;
 }
 
-static void put_frame(struct page *p, const struct stack_tree *t, uint32_t node, uint64_t percent,
+/* lead: what stands before the name. */
+static void put_frame(struct page *p, const struct stack_tree *t, uint32_t node, const char *lead,
                       unsigned indent, unsigned repeated, bool more) {
         _cleanup_(buf_done) struct buf b = BUF_NULL, name = BUF_NULL, tail = BUF_NULL;
         const struct stack_label *label = t->labels + t->nodes[node].label;
@@ -236,8 +239,7 @@ static void put_frame(struct page *p, const struct stack_tree *t, uint32_t node,
                 buf_printf(&tail, " (%u levels)", repeated);
         if (more)
                 buf_puts(&tail, " …");
-        if (percent > 0)
-                buf_printf(&b, "%3llu%%  ", (unsigned long long) percent);
+        buf_puts(&b, lead);
         room = p->columns - indent - (unsigned) text_columns(buf_text(&b)) -
                (unsigned) text_columns(buf_text(&tail));
         text_escape_terminal(&name, text); /* its width is that on the screen */
@@ -255,13 +257,30 @@ static bool is_wrapper(const struct stack_tree *t, uint32_t node) {
         return l->kind == FRAME_RUNTIME || (l->kind != FRAME_MARK && name_is_wrapper(l->text));
 }
 
-/* A hot leaf and its callers, as long as there is one that most of the samples come from. */
-static void put_hot(struct page *p, const struct stack_tree *t, uint32_t leaf, unsigned callers) {
-        uint64_t all = t->nodes[0].total, own = t->nodes[leaf].total;
-        uint32_t node = heaviest(t, leaf, 0);
-        unsigned indent = 9;
+/* "  35%  " of the samples, or " 580ms  " of waiting. */
+static void put_amount(struct buf *b, const struct stack_tree *t, enum report_view view, uint32_t node) {
+        _cleanup_(buf_done) struct buf span = BUF_NULL;
 
-        put_frame(p, t, leaf, own * 100 / all, 2, 1, false);
+        if (view == REPORT_CPU) {
+                buf_printf(b, "%3llu%%  ",
+                           (unsigned long long) (t->nodes[node].total * 100 / t->nodes[0].total));
+                return;
+        }
+        text_span(&span, t->nodes[node].total);
+        buf_printf(b, "%*s  ", SPAN_COLUMNS, buf_text(&span));
+}
+
+/* A hot leaf and its callers, as long as there is one that most of the samples come from. */
+static void put_hot(struct page *p, const struct stack_tree *t, enum report_view view, uint32_t leaf,
+                    unsigned callers) {
+        _cleanup_(buf_done) struct buf lead = BUF_NULL;
+        uint64_t own = t->nodes[leaf].total;
+        uint32_t node = heaviest(t, leaf, 0);
+        unsigned indent;
+
+        put_amount(&lead, t, view, leaf);
+        indent = 3 + (unsigned) lead.size;
+        put_frame(p, t, leaf, buf_text(&lead), 2, 1, false);
         while (t->labels[t->nodes[leaf].label].kind == FRAME_KERNEL && node != 0 && is_wrapper(t, node))
                 node = heaviest(t, node, 0);
         while (node != 0 && t->nodes[node].total * 2 > own && callers > 0) {
@@ -274,46 +293,119 @@ static void put_hot(struct page *p, const struct stack_tree *t, uint32_t leaf, u
                         next = heaviest(t, node, 0);
                 }
                 callers--;
-                put_frame(p, t, node, 0, indent, repeated,
+                put_frame(p, t, node, "", indent, repeated,
                           callers == 0 && next != 0 && t->nodes[next].end > next + 1);
                 indent += 2;
                 node = next;
         }
 }
 
-static int put_stacks(struct page *p, const struct analysis *a, unsigned budget) {
-        _cleanup_(stack_tree_done) struct stack_tree t = STACK_TREE_NULL;
-        uint32_t shown[STACKS_MAX];
-        size_t n = 0;
-        int error = stack_tree_init(a->recording, REPORT_CPU, false, STACK_TREE_UP, &t);
+/* What most of the start was: waiting, or work. */
+static enum report_view view_of_start(const struct analysis *a) {
+        uint64_t waiting = 0, working = 0;
 
-        if (error < 0)
-                return error;
-        for (uint32_t i = 1; i < t.n_nodes; i = t.nodes[i].end) {
-                size_t at = n;
+        for (size_t i = 0; i < a->breakdown.n_rows; i++) {
+                const struct breakdown_row *row = a->breakdown.rows + i;
 
-                if (t.nodes[i].total * 100 < t.nodes[0].total * STACK_PERCENT_MIN)
+                if (row->kind == PIECE_WAIT || row->kind == PIECE_FAULT)
+                        waiting += row->duration_ns;
+                if (row->kind == PIECE_CPU_USER || row->kind == PIECE_CPU_KERNEL)
+                        working += row->duration_ns;
+        }
+        return waiting > working ? REPORT_WAITS : REPORT_CPU;
+}
+
+/* Threads that idle beside what systemd waited for wait in other calls than that does, or for nothing known. */
+static bool is_on_path(const struct analysis *a, const struct stack_label *label) {
+        for (size_t i = 0; i < a->breakdown.n_rows; i++) {
+                const struct breakdown_row *row = a->breakdown.rows + i;
+                _cleanup_(buf_done) struct buf text = BUF_NULL;
+
+                if (row->kind == PIECE_FAULT && startswith(label->text, "[waiting for a page"))
+                        return true;
+                if (row->kind != PIECE_WAIT || row->syscall == REC_CALL_NONE)
                         continue;
-                while (at > 0 && t.nodes[shown[at - 1]].total < t.nodes[i].total)
+                buf_puts(&text, "[waiting in ");
+                syscall_text(&text, row->syscall);
+                buf_puts(&text, row->io ? " for the disk]" : "]");
+                if (streq(label->text, buf_text(&text)))
+                        return true;
+        }
+        return false;
+}
+
+static bool is_worth_showing(const struct analysis *a, const struct stack_tree *t, enum report_view view,
+                             uint32_t node) {
+        if (view == REPORT_WAITS)
+                return is_on_path(a, t->labels + t->nodes[node].label) &&
+                       t->nodes[node].total * NSEC_PER_USEC * 100 >= a->duration_ns * STACK_PERCENT_MIN;
+        return t->nodes[node].total * 100 >= t->nodes[0].total * STACK_PERCENT_MIN;
+}
+
+/* The leaves that are shown, largest first. */
+struct choice {
+        struct stack_tree tree;
+        uint32_t shown[STACKS_MAX];
+        size_t n;
+};
+
+static void choose(const struct analysis *a, enum report_view view, struct choice *c) {
+        const struct stack_tree *t = &c->tree;
+
+        for (uint32_t i = 1; i < t->n_nodes; i = t->nodes[i].end) {
+                size_t at = c->n;
+
+                if (!is_worth_showing(a, t, view, i))
+                        continue;
+                while (at > 0 && t->nodes[c->shown[at - 1]].total < t->nodes[i].total)
                         at--;
                 if (at == STACKS_MAX)
                         continue;
-                n = MIN(n + 1, (size_t) STACKS_MAX);
-                memmove(shown + at + 1, shown + at, (n - at - 1) * sizeof(*shown));
-                shown[at] = i;
+                c->n = MIN(c->n + 1, (size_t) STACKS_MAX);
+                memmove(c->shown + at + 1, c->shown + at, (c->n - at - 1) * sizeof(*c->shown));
+                c->shown[at] = i;
         }
-        if (n == 0 || budget < STACKS_LINES_MIN)
-                return 0;
+}
+
+static void put_choice(struct page *p, const struct choice *c, enum report_view view, unsigned budget) {
+        if (c->n == 0 || budget < STACKS_LINES_MIN)
+                return;
         budget -= 2;
         page_blank(p);
-        page_line(p, PAGE_BOLD, 0, "Hottest on the CPU, with who called it");
-        for (size_t i = 0; i < n && budget > 0; i++) {
-                unsigned before = p->lines, fair = budget / (unsigned) (n - i);
+        page_line(p, PAGE_BOLD, 0,
+                  view == REPORT_CPU ? "Hottest on the CPU, with who called it"
+                                     : "Waited longest, with who called it");
+        for (size_t i = 0; i < c->n && budget > 0; i++) {
+                unsigned before = p->lines, fair = budget / (unsigned) (c->n - i);
 
-                put_hot(p, &t, shown[i], MIN(MAX(fair, 1u) - 1, (unsigned) CALLERS_MAX));
+                put_hot(p, &c->tree, view, c->shown[i], MIN(MAX(fair, 1u) - 1, (unsigned) CALLERS_MAX));
                 budget -= MIN(budget, p->lines - before);
         }
+}
+
+static int put_stacks_of(struct page *p, const struct analysis *a, enum report_view view, unsigned budget,
+                         size_t *ret_shown) {
+        struct choice c = { .tree = STACK_TREE_NULL };
+        int error = stack_tree_init(a->recording, view, false, STACK_TREE_UP, &c.tree);
+
+        if (error < 0)
+                return error;
+        choose(a, view, &c);
+        put_choice(p, &c, view, budget);
+        *ret_shown = c.n;
+        stack_tree_done(&c.tree);
         return 0;
+}
+
+/* Waits without stacks, as in older recordings, leave the place to what was on the CPU. */
+static int put_stacks(struct page *p, const struct analysis *a, unsigned budget) {
+        enum report_view view = view_of_start(a);
+        size_t shown;
+        int error = put_stacks_of(p, a, view, budget, &shown);
+
+        if (error < 0 || view == REPORT_CPU || shown > 0)
+                return error;
+        return put_stacks_of(p, a, REPORT_CPU, budget, &shown);
 }
 
 /* ---- honesty ---- */
