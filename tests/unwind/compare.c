@@ -93,6 +93,10 @@ static size_t ask_debugger(const struct sampler *s, const struct process *p,
         return count;
 }
 
+static const char ours_right[] = "ours is right";
+/* Where the CFI of an epilogue is missing, gdb and libdwfl take any word for a return address. */
+static const char no_code[] = "lost, no code is there";
+
 /* Frame `at` is not the same in ours and in libdwfl's (0: none): which of the two does gdb have? At code that
  * was judged before, the answer is the same. */
 static const char *judge(struct comparison *c, struct sampler *s, struct process *p,
@@ -110,7 +114,9 @@ static const char *judge(struct comparison *c, struct sampler *s, struct process
         if (ask_debugger(s, p, stack, frames) == 0)
                 c->judged[c->judged_count].verdict = "no answer";
         else if (ours ? same_address(frames[at], ours) : !is_code(p, frames[at]))
-                c->judged[c->judged_count].verdict = "ours is right";
+                c->judged[c->judged_count].verdict = ours_right;
+        else if (ours && !is_code(p, frames[at]))
+                c->judged[c->judged_count].verdict = no_code;
         else if (same_address(frames[at], theirs))
                 c->judged[c->judged_count].verdict = "libdwfl is right";
         else
@@ -124,7 +130,7 @@ static void list(struct comparison *c, struct sampler *s, struct process *p,
                  uint64_t before, uint64_t theirs) {
         const char *verdict = judge(c, s, p, stack, at, ours ? ours->address : 0, before, theirs);
 
-        if (streq(verdict, "ours is right"))
+        if (verdict == ours_right || verdict == no_code)
                 c->right++;
         printf("# sample %u, frame %zu, below ", c->samples, at);
         print_address(s, p, before);
