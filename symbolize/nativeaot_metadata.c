@@ -167,6 +167,7 @@ static void print_namespace(struct printer *p, struct nativeaot_handle h) {
         leave(p);
 }
 
+/* whole: with the namespace. */
 static void print_type(struct printer *p, struct nativeaot_handle h, bool whole);
 
 /* Fields of a TypeDefinition up to the type that it is nested in. */
@@ -189,13 +190,12 @@ static struct nativeaot_cursor read_definition(struct nativeaot_metadata *m, uin
         return c;
 }
 
-/* whole: with namespace and enclosing types. */
 static void print_definition(struct printer *p, uint32_t offset, bool whole) {
         struct definition d;
 
         (void) read_definition(p->m, offset, &d);
-        if (whole && d.enclosing != 0) {
-                print_type(p, (struct nativeaot_handle){ NATIVEAOT_TYPE_DEFINITION, d.enclosing }, true);
+        if (d.enclosing != 0) {
+                print_type(p, (struct nativeaot_handle){ NATIVEAOT_TYPE_DEFINITION, d.enclosing }, whole);
                 buf_putc(p->b, '+');
         } else if (whole)
                 print_namespace(p, (struct nativeaot_handle){ NATIVEAOT_NAMESPACE_DEFINITION, d.space });
@@ -208,8 +208,8 @@ static void print_reference(struct printer *p, uint32_t offset, bool whole) {
         uint32_t name = nativeaot_unsigned(&c);
 
         check(p->m, &c);
-        if (whole && (parent.kind == NATIVEAOT_TYPE_REFERENCE || parent.kind == NATIVEAOT_TYPE_DEFINITION)) {
-                print_type(p, parent, true);
+        if (parent.kind == NATIVEAOT_TYPE_REFERENCE || parent.kind == NATIVEAOT_TYPE_DEFINITION) {
+                print_type(p, parent, whole);
                 buf_putc(p->b, '+');
         } else if (whole)
                 print_namespace(p, parent);

@@ -68,9 +68,9 @@ struct nativeaot_handle nativeaot_handle_of(const struct nativeaot_format *forma
 
 /*
  * Appends Namespace.Type`1+Nested.Method<T,U>(Type1, Type2): the own arity stays in the name of a generic type,
- * its parameters are not shown, those of methods are; types of parameters have neither namespace nor arguments.
- * This is how the runtime prints its stack traces, but for "+", which it prints as ".", and "<T,U>", where it has
- * brackets. On errors (in m) b holds a part of it.
+ * its parameters are not shown, those of methods are; types of parameters have no namespace.
+ * This is how the runtime prints its stack traces, but for "+", which it prints as ".", "<T,U>", where it has
+ * brackets, and pointers to functions, which are IntPtr here and nothing there. On errors (in m) b holds a part of it.
  */
 void nativeaot_print_method(struct nativeaot_metadata *m, const struct nativeaot_method_ref *ref,
                             struct buf *b);

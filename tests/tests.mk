@@ -49,7 +49,7 @@ build-tests:
 	$(MAKE) WERROR=-Werror O=$(O)-asan SANITIZE=address,undefined CFLAGS="-O1 -g" sanitized-built
 
 TIERS_BUILD := unit unit-asan unit-valgrind bpf_native fuzz replay client debuginfod
-TIERS_ALL := lint $(TIERS_BUILD) unwind bpf system browser package
+TIERS_ALL := lint $(TIERS_BUILD) unwind nativeaot bpf system browser package
 present = $(foreach t,$(1),$(if $(filter unit% fuzz,$(t))$(wildcard tests/$(t)/run),$(t)))
 
 check: deps-check
