@@ -93,6 +93,15 @@ static void pin(struct collect *c, const struct event_head *head, struct merge_i
         item->texts[1] = link_text(c, head->tgid, "cwd");
 }
 
+static enum loss_kind loss_of(uint32_t type) {
+        switch (type) {
+        case EVENT_SAMPLE: return LOSS_SAMPLE;
+        case EVENT_WAIT: return LOSS_WAIT;
+        case EVENT_PATH: return LOSS_PATH;
+        default: return LOSS_EVENT;
+        }
+}
+
 static void on_event(void *userdata, const struct event_head *head, size_t bytes) {
         struct collect *c = userdata;
         struct merge_item *item;
@@ -101,23 +110,32 @@ static void on_event(void *userdata, const struct event_head *head, size_t bytes
                 return;
         item = merge_add(c->merge, head->time_ns, ITEM_EVENT, head, bytes);
         if (!item) {
-                ledger_count_lost(c->captures[head->session]->ledger,
-                                  head->type == EVENT_SAMPLE ? LOSS_SAMPLE : LOSS_EVENT, 1);
+                ledger_count_lost(c->captures[head->session]->ledger, loss_of(head->type), 1);
                 return;
         }
         if (head->tgid != 0 && (head->type == EVENT_EXEC || head->type == EVENT_JOIN))
                 pin(c, head, item);
 }
 
+/* Whose it was is not known: each capture may miss it. */
+static void count_lost_mappings(struct collect *c, uint64_t count) {
+        for (unsigned i = 0; i < SESSION_MAX; i++)
+                if (c->captures[i])
+                        ledger_count_lost(c->captures[i]->ledger, LOSS_MAPPING, count);
+}
+
 static void add_map(struct collect *c, const struct perf_map *map) {
         size_t path_bytes = strlen(map->path) + 1;
         char buffer[sizeof(*map) + PATH_MAX];
 
-        if (path_bytes > PATH_MAX)
+        if (path_bytes > PATH_MAX) {
+                count_lost_mappings(c, 1);
                 return;
+        }
         memcpy(buffer, map, sizeof(*map));
         memcpy(buffer + sizeof(*map), map->path, path_bytes);
-        (void) merge_add(c->merge, map->time_ns, ITEM_MAP, buffer, sizeof(*map) + path_bytes);
+        if (!merge_add(c->merge, map->time_ns, ITEM_MAP, buffer, sizeof(*map) + path_bytes))
+                count_lost_mappings(c, 1);
 }
 
 static void on_mapping(void *userdata, const struct perf_record *record) {
@@ -130,12 +148,10 @@ static void on_mapping(void *userdata, const struct perf_record *record) {
                 item = merge_add(c->merge, record->time_ns, ITEM_IMAGE, NULL, 0);
                 if (item)
                         item->numbers[0] = record->pid;
+                else
+                        count_lost_mappings(c, 1);
                 break;
-        case PERF_RING_LOST:
-                for (unsigned i = 0; i < SESSION_MAX; i++)
-                        if (c->captures[i])
-                                ledger_count_lost(c->captures[i]->ledger, LOSS_MAPPING, record->lost);
-                break;
+        case PERF_RING_LOST: count_lost_mappings(c, record->lost); break;
         case PERF_RING_OTHER: break;
         }
 }
@@ -526,7 +542,7 @@ static void fill_start(struct capture *capture, struct rec_start *start) {
         for (int i = 0; i < LOSS_KIND_MAX; i++)
                 start->lost[i] = capture->stat.lost[i] + ledger_lost(capture->ledger, i);
         start->cost_ns = capture->cost_ns;
-        start->samples_generated = capture->stat.samples;
+        start->samples_generated = capture->stat.samples - ledger_after_end(capture->ledger);
         start->cgroup_ns = capture->stat.cgroup_time_ns;
         start->armed_ns = capture->armed_ns;
         start->features = probe_feature_bits(capture->collect->probe);

@@ -54,6 +54,7 @@ struct ledger {
         uint32_t recent[RECENT]; /* processes of the last samples */
         uint32_t n_recent;
         uint64_t lost[LOSS_KIND_MAX];
+        uint64_t after_end; /* samples */
 };
 
 struct ledger *ledger_new(const struct ledger_options *options) {
@@ -106,6 +107,10 @@ void ledger_count_lost(struct ledger *l, enum loss_kind kind, uint64_t count) {
 
 uint64_t ledger_lost(const struct ledger *l, enum loss_kind kind) {
         return l->lost[kind];
+}
+
+uint64_t ledger_after_end(const struct ledger *l) {
+        return l->after_end;
 }
 
 static struct process *living(struct ledger *l, uint32_t pid, uint32_t *ret_index) {
@@ -477,8 +482,10 @@ static void on_wait(struct ledger *l, const struct event_sample *event, size_t b
                 .kernel_stack = REC_NONE,
         };
 
-        if (!process)
+        if (!process) {
+                ledger_count_lost(l, LOSS_WAIT, 1);
                 return;
+        }
         row.process = index;
         if (wait->waker_tgid != 0)
                 row.waker_comm = text_pool_add(l->texts, wait->waker_comm, sizeof(wait->waker_comm));
@@ -597,6 +604,8 @@ static void on_path(struct ledger *l, const struct event_path *event) {
         uint32_t index;
         struct process *process = living(l, event->head.tgid, &index);
 
+        if (!process)
+                ledger_count_lost(l, LOSS_PATH, 1);
         if (!process || row.kind == 0)
                 return;
         row.process = index;
@@ -613,8 +622,10 @@ static void on_path(struct ledger *l, const struct event_path *event) {
 
 void ledger_event(struct ledger *l, const struct event_head *head, size_t bytes, const struct pins *pins) {
         /* A wait is told when it is over; what of it lies before the end counts. */
-        if (head->time_ns < l->options.begin_ns || (head->time_ns > l->end_ns && head->type != EVENT_WAIT))
+        if (head->time_ns < l->options.begin_ns || (head->time_ns > l->end_ns && head->type != EVENT_WAIT)) {
+                l->after_end += head->type == EVENT_SAMPLE && head->time_ns > l->end_ns;
                 return;
+        }
         switch (head->type) {
         case EVENT_CGROUP: add_milestone(l, REC_MILESTONE_CGROUP, head->time_ns, REC_NONE, 0); break;
         case EVENT_JOIN: on_join(l, (const struct event_join *) head, pins); break;

@@ -64,6 +64,8 @@ void ledger_hottest(struct ledger *l, struct buf *b);
 /* Lost on this side, by enum loss_kind. */
 uint64_t ledger_lost(const struct ledger *l, enum loss_kind kind);
 void ledger_count_lost(struct ledger *l, enum loss_kind kind, uint64_t count);
+/* Samples that came, but of a time after the end: neither rows nor lost. */
+uint64_t ledger_after_end(const struct ledger *l);
 
 /* Adds PROCESSES, PROGRAMS, MODULES, SAMPLES, CALLS, WAITS, PATHS, DIRS and MILESTONES. Once, at the end.
  * -ENOMEM. */

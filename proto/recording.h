@@ -129,7 +129,7 @@ struct rec_start {
         uint32_t features; /* bits of the kernel features in use, daemon/probe.h */
         uint64_t lost[REC_LOST_MAX]; /* enum rec_lost */
         uint64_t cost_ns; /* CPU time that profiling took from the machine during the start */
-        uint64_t samples_generated; /* by the kernel; received + lost */
+        uint64_t samples_generated; /* by the kernel, within the capture; received + lost */
         uint64_t watch_limit; /* fs.inotify.max_user_watches, 0: unknown */
         uint64_t instance_limit; /* fs.inotify.max_user_instances */
 };

@@ -643,6 +643,7 @@ static const struct {
         { "alternate-stack", both_stacks_of_a_signal_handler_are_taken },
         { "busy", nothing_is_lost_at_an_ordinary_frequency },
         { "extreme", what_is_lost_at_an_extreme_frequency_is_counted },
+        { "extreme-waits", waits_lost_at_an_extreme_frequency_are_counted },
 };
 
 static int run_cases(const char *only, const char *prefix) {

@@ -63,3 +63,4 @@ void both_stacks_of_a_signal_handler_are_taken(void);
 
 void nothing_is_lost_at_an_ordinary_frequency(void);
 void what_is_lost_at_an_extreme_frequency_is_counted(void);
+void waits_lost_at_an_extreme_frequency_are_counted(void);

@@ -53,3 +53,36 @@ void what_is_lost_at_an_extreme_frequency_is_counted(void) {
                        "%" PRIu64 " lost of kind %d", unit.start.lost[i], i);
         done(&unit);
 }
+
+static uint64_t received_waits(const struct unit *unit) {
+        uint64_t n = 0;
+
+        for (uint32_t i = 0; unit->recording && i < unit->recording->n_samples; i++) {
+                const struct rec_sample *sample = &unit->recording->samples[i];
+
+                n += (sample->kind == REC_SAMPLE_WAIT || sample->kind == REC_SAMPLE_FAULT) &&
+                     !(sample->flags & REC_SAMPLE_OPEN);
+        }
+        return n;
+}
+
+/* Waits are told by the same ring. */
+void waits_lost_at_an_extreme_frequency_are_counted(void) {
+        struct session_stat stat;
+        struct unit unit;
+        uint64_t lost;
+
+        name_unit(&unit, "waits.service");
+        arm_at(&unit, EXTREME_HZ);
+        make_cgroup(unit.dir);
+        run(unit.dir, "ping-pong", "200000");
+        capture_stat(unit.capture, &stat);
+        finish(&unit);
+
+        lost = unit.start.lost[REC_LOST_WAITS];
+        expect(received_waits(&unit) + lost == stat.waits,
+               "%" PRIu64 " received and %" PRIu64 " lost of %" PRIu64 " waits", received_waits(&unit), lost,
+               (uint64_t) stat.waits);
+        expect(stat.waits >= 100, "%" PRIu64 " waits were told", (uint64_t) stat.waits);
+        done(&unit);
+}

@@ -183,6 +183,25 @@ static void events_outside_of_the_capture_are_not_in_it(void **state) {
         assert_int_equal(record(w)->n_samples, 1);
         assert_int_equal(w->recording->n_processes, 1);
         assert_int_equal(w->recording->samples[0].weight_ns, 10 * MSEC);
+        assert_int_equal(ledger_after_end(w->ledger), 1);
+        assert_int_equal(ledger_lost(w->ledger, LOSS_SAMPLE), 0);
+}
+
+/* The event that told of it was lost itself. */
+static void what_comes_of_an_unknown_process_is_lost(void **state) {
+        struct event_sample wait = { .head = head(EVENT_WAIT, CHILD, 300), .wait = { .weight_ns = MSEC } };
+        struct world *w = *state;
+
+        join(w, SHELL, 200);
+        sample(w, 0, SAMPLE_USER, 300);
+        wait.head.tgid = 0;
+        ledger_event(w->ledger, &wait.head, sizeof(wait), NULL);
+        path(w, 0, PATH_OPEN, "/etc/passwd", 300);
+        assert_int_equal(ledger_lost(w->ledger, LOSS_SAMPLE), 1);
+        assert_int_equal(ledger_lost(w->ledger, LOSS_WAIT), 1);
+        assert_int_equal(ledger_lost(w->ledger, LOSS_PATH), 1);
+        assert_int_equal(record(w)->n_samples, 0);
+        assert_int_equal(w->recording->n_paths, 0);
 }
 
 static void milestones_are_told_once_per_kind(void **state) {
@@ -387,6 +406,7 @@ int main(void) {
                 WORLD(a_process_has_a_life),
                 WORLD(a_reused_pid_is_a_new_process),
                 WORLD(events_outside_of_the_capture_are_not_in_it),
+                WORLD(what_comes_of_an_unknown_process_is_lost),
                 WORLD(milestones_are_told_once_per_kind),
                 WORLD(slots_reach_processes_programs_and_milestones),
                 WORLD(only_members_have_modules),
