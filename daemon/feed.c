@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -75,6 +76,7 @@ struct feed {
         /* below lock */
         struct item *first, **last;
         size_t queued_bytes;
+        pid_t worker; /* its process; 0: there is none */
         bool finishing; /* nothing is queued any more: ask for the layer when done */
         bool stopping; /* leave as soon as possible */
         bool abandoned; /* the owner is gone: free everything */
@@ -500,6 +502,21 @@ static void find_debug_files(struct feed *f) {
                                      config.n_debug_directories, &f->debug_files);
 }
 
+/* The start is over, so the worker cannot disturb it any more, and somebody waits for the answer. On a busy
+ * machine it would starve with the priority that it had. */
+static void hurry(struct feed *f) {
+        if (f->worker > 0)
+                (void) setpriority(PRIO_PROCESS, (id_t) f->worker, 0);
+}
+
+static void tell_worker(struct feed *f, pid_t pid) {
+        pthread_mutex_lock(&f->lock);
+        f->worker = pid;
+        if (f->finishing)
+                hurry(f);
+        pthread_mutex_unlock(&f->lock);
+}
+
 static void *run(void *userdata) {
         struct feed *f = userdata;
         struct worker_options options = { .uid = f->options.worker_uid,
@@ -511,10 +528,12 @@ static void *run(void *userdata) {
         find_debug_files(f);
         if (worker_link_new(&options, open_for_worker, f, &f->link) < 0)
                 set_problem(f, "The worker that unwinds stacks could not be started.");
-        if (f->link)
+        if (f->link) {
+                tell_worker(f, worker_link_pid(f->link));
                 hand_over(f);
-        if (f->link)
                 ask_for_layer(f);
+                tell_worker(f, 0); /* its number may be given to another */
+        }
         f->link = worker_link_free(f->link);
 
         pthread_mutex_lock(&f->lock);
@@ -593,6 +612,7 @@ void feed_finish(struct feed *f, uint64_t deadline_ns, void **ret, size_t *ret_b
         pthread_mutex_lock(&f->lock);
         f->finishing = true;
         f->deadline_ns = deadline_ns;
+        hurry(f);
         pthread_cond_broadcast(&f->changed);
         if (!wait_done(f, deadline_ns + GRACE_MSEC * NSEC_PER_MSEC))
                 f->problem =

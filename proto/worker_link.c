@@ -443,6 +443,10 @@ struct worker_link *worker_link_free(struct worker_link *link) {
         return NULL;
 }
 
+pid_t worker_link_pid(const struct worker_link *link) {
+        return link->pid;
+}
+
 /* ---- feeding ---- */
 
 int worker_link_module(struct worker_link *link, uint32_t module, uint32_t kind, const uint8_t *build_id,

@@ -42,6 +42,9 @@ int worker_link_new(const struct worker_options *options, worker_file_fn file, v
 struct worker_link *worker_link_free(struct worker_link *link);
 DEFINE_CLEANUP(struct worker_link *, worker_link_free);
 
+/* Its process, to set its priority. */
+pid_t worker_link_pid(const struct worker_link *link);
+
 /*
  * Feeding. While the socket is full these answer FILE_WANTED and wait, at most until deadline_ns
  * (CLOCK_MONOTONIC). 0, -ETIMEDOUT, -EPROTO (dead or nonsense: the link stays failed).
