@@ -85,7 +85,11 @@ static bool is_return_address(const struct walk *w, uint64_t address, bool unsee
         if (!m.image)
                 return unseen;
         code = code_at(&m, address - X86_CALL_BYTES, X86_CALL_BYTES);
-        return code && x86_call_ends(code, X86_CALL_BYTES);
+        if (code && x86_call_ends(code, X86_CALL_BYTES))
+                return true;
+        /* A signal handler was not called, the kernel gives it this one. */
+        return find_mapping(w, address, &m) && (code = code_at(&m, address, X86_SIGRETURN_BYTES)) &&
+               x86_is_sigreturn(code, X86_SIGRETURN_BYTES);
 }
 
 /* Goes to the caller, whose registers are in w->regs. */
