@@ -31,9 +31,9 @@ struct names {
 static void run(int output, const struct names *n) {
         dup2(output, STDOUT_FILENO);
         dup2(output, STDERR_FILENO);
-        execlp("gdb", "gdb", "-nx", "-batch", "-iex", "set debuginfod enabled off", "-iex",
-               "set debug-file-directory /nonexistent", "-iex", "set auto-load off", "-iex", n->root, "-ex",
-               "set backtrace past-main on", "-ex", "set backtrace past-entry on", "-ex",
+        execlp("timeout", "timeout", "30", "gdb", "-nx", "-batch", "-iex", "set debuginfod enabled off",
+               "-iex", "set debug-file-directory /nonexistent", "-iex", "set auto-load off", "-iex", n->root,
+               "-ex", "set backtrace past-main on", "-ex", "set backtrace past-entry on", "-ex",
                "set backtrace limit unlimited", n->program, "-c", n->core, "-x", n->script, (char *) NULL);
         _exit(127);
 }

@@ -305,6 +305,18 @@ static int signal_of(int status) {
         return status >> 16 == 0 && WSTOPSIG(status) != SIGTRAP ? WSTOPSIG(status) : 0;
 }
 
+static void on_stop(struct sampler *s, pid_t tid, int status) {
+        if (WIFEXITED(status) || WIFSIGNALED(status))
+                on_exit_of(s, tid);
+        else if (!find_task(s, tid) && s->task_count < TASKS_MAX)
+                s->tasks[s->task_count++] = (struct task){ .tid = tid };
+}
+
+static void go_on(pid_t tid, int status) {
+        if (WIFSTOPPED(status))
+                ptrace(PTRACE_CONT, tid, NULL, (void *) (intptr_t) signal_of(status));
+}
+
 /* Waits until `target` stops (its status is returned) or is gone (-1); all others go on. */
 static int wait_for(struct sampler *s, pid_t target) {
         while (s->task_count > 0) {
@@ -313,20 +325,24 @@ static int wait_for(struct sampler *s, pid_t target) {
 
                 if (tid < 0)
                         return -1;
-                if (WIFEXITED(status) || WIFSIGNALED(status)) {
-                        on_exit_of(s, tid);
-                        if (tid == target)
-                                return -1;
-                        continue;
-                }
-                if (!find_task(s, tid) && s->task_count < TASKS_MAX)
-                        s->tasks[s->task_count++] = (struct task){ .tid = tid };
+                on_stop(s, tid, status);
                 if (tid == target)
-                        return status;
-                ptrace(PTRACE_CONT, tid, NULL, (void *) (intptr_t) signal_of(status));
+                        return WIFSTOPPED(status) ? status : -1;
+                go_on(tid, status);
         }
 
         return -1;
+}
+
+/* wait_for() may always be told of its target first: then a new thread would never begin. */
+static void let_others_go_on(struct sampler *s) {
+        int status;
+        pid_t tid;
+
+        while ((tid = waitpid(-1, &status, __WALL | WNOHANG)) > 0) {
+                on_stop(s, tid, status);
+                go_on(tid, status);
+        }
 }
 
 static unsigned next_random(struct sampler *s) {
@@ -352,9 +368,14 @@ static int stop(struct sampler *s, pid_t target) {
 }
 
 static void sample_once(struct sampler *s) {
-        pid_t target = s->tasks[next_random(s) % s->task_count].tid;
-        int status = stop(s, target);
+        pid_t target;
+        int status;
 
+        let_others_go_on(s);
+        if (s->task_count == 0)
+                return;
+        target = s->tasks[next_random(s) % s->task_count].tid;
+        status = stop(s, target);
         if (status < 0)
                 return;
         take_sample(s, target);
