@@ -41,7 +41,7 @@ namespace My_App.Core_Stuff
 {
     public static class Trace
     {
-        static readonly Lock one = new();
+        static readonly object one = new();
         public static void Print() { lock (one) Console.WriteLine(Environment.StackTrace); }
     }
 
