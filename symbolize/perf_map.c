@@ -164,15 +164,16 @@ static int by_start(const void *a, const void *b) {
 
 /* From `start` on the entry is on top, until `end`. */
 static void add_range(struct perf_map *m, const struct entry *entry, uint64_t start, uint64_t end) {
-        struct range *last = m->count > 0 ? &m->ranges[m->count - 1] : NULL;
+        struct range *next = m->ranges + m->count;
 
-        if (last && last->end == start && last->name == entry->name) {
-                last->end = end;
+        if (m->count > 0 && next[-1].end == start && next[-1].name == entry->name) {
+                next[-1].end = end;
                 return;
         }
-        m->ranges[m->count++] = (struct range){
+        *next = (struct range){
                 .start = start, .end = end, .symbol_start = entry->start, .name = entry->name
         };
+        m->count++;
 }
 
 /* Goes through the beginnings of the entries in order. Between two of them, the entries on the heap have the
