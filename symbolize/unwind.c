@@ -301,6 +301,17 @@ static bool try_leaf(struct walk *w) {
         return true;
 }
 
+/* The first frame of a goroutine "returns" to where nobody called from. */
+static bool is_goexit(const struct walk *w, uint64_t address) {
+        struct unwind_mapping m;
+        const uint8_t *code;
+
+        if (!find_mapping(w, address, &m))
+                return false;
+        code = code_at(&m, address - 1, X86_GOEXIT_BYTES);
+        return code && x86_is_goexit(code, X86_GOEXIT_BYTES);
+}
+
 static bool try_frame_pointer(struct walk *w) {
         struct registers *r = &w->regs;
         uint64_t rbp = r->value[DWARF_RBP], saved, return_address;
@@ -308,7 +319,8 @@ static bool try_frame_pointer(struct walk *w) {
         if (!(r->valid & BIT(DWARF_RBP)) || rbp % 8 != 0 || rbp < r->value[DWARF_RSP] ||
             !read_word(w, rbp, &saved) || !read_word(w, rbp + 8, &return_address))
                 return false;
-        if (!(return_address == 0 && saved == 0) && !is_return_address(w, return_address, true))
+        if (!(return_address == 0 && saved == 0) && !is_return_address(w, return_address, true) &&
+            !(saved == 0 && is_goexit(w, return_address)))
                 return false;
 
         r->value[DWARF_RBP] = saved;
@@ -390,11 +402,21 @@ static bool try_trampoline(struct walk *w) {
         return true;
 }
 
+/* Whoever comes back to this ends: it has no caller. */
+static bool is_exit(const struct walk *w) {
+        const uint8_t *code =
+                w->interrupted ? NULL : code_at(&w->here, w->regs.value[DWARF_RIP], X86_EXIT_BYTES);
+
+        return code && x86_exits(code, X86_EXIT_BYTES);
+}
+
 static bool step_without_cfi(struct walk *w) {
         const uint8_t *code = code_at(&w->here, w->regs.value[DWARF_RIP], X86_SIGRETURN_BYTES);
 
         if (code && x86_is_sigreturn(code, X86_SIGRETURN_BYTES))
                 return step_signal_frame(w);
+        if (is_exit(w))
+                return finish(w, REC_STACK_COMPLETE);
         if (w->interrupted ? try_leaf(w) : try_epilogue(w))
                 return enter_caller(w, REC_HOW_LEAF);
         if (try_frame_pointer(w))

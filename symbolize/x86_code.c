@@ -37,6 +37,39 @@ bool x86_syscall_ends(const uint8_t *code, size_t bytes) {
         return bytes >= 2 && code[bytes - 2] == 0x0f && code[bytes - 1] == 0x05;
 }
 
+bool x86_exits(const uint8_t *code, size_t bytes) {
+        enum { NR_EXIT = 60, NR_EXIT_GROUP = 231 };
+        uint32_t eax = UINT32_MAX;
+        size_t at = 0;
+
+        while (at + 2 <= bytes) {
+                const uint8_t *p = code + at;
+
+                if (p[0] == 0x0f && p[1] == 0x05)
+                        return eax == NR_EXIT || eax == NR_EXIT_GROUP;
+                if ((p[0] == 0xb8 || p[0] == 0xbf) && at + 5 <= bytes) { /* mov imm32, eax or edi */
+                        if (p[0] == 0xb8)
+                                memcpy(&eax, p + 1, sizeof(eax));
+                        at += 5;
+                } else if (p[0] == 0x31 && (p[1] == 0xc0 || p[1] == 0xff)) { /* xor with itself */
+                        if (p[1] == 0xc0)
+                                eax = 0;
+                        at += 2;
+                } else if (p[0] == 0xb0) { /* mov imm8, al */
+                        eax = eax == UINT32_MAX ? eax : (eax & ~UINT32_C(0xff)) | p[1];
+                        at += 2;
+                } else if (p[0] == 0x89 && p[1] == 0xc7) /* mov eax, edi */
+                        at += 2;
+                else
+                        return false;
+        }
+        return false;
+}
+
+bool x86_is_goexit(const uint8_t *code, size_t bytes) {
+        return bytes >= X86_GOEXIT_BYTES && code[0] == 0x90 && code[1] == 0xe8 && code[6] == 0x90;
+}
+
 bool x86_is_sigreturn(const uint8_t *code, size_t bytes) {
         static const uint8_t sigreturn[X86_SIGRETURN_BYTES] = {
                 0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05,

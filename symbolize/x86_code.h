@@ -16,6 +16,8 @@ enum {
         X86_CALL_BYTES = 7, /* of the longest call: REX, opcode, ModRM, SIB, 4 bytes displacement */
         X86_EPILOGUE_BYTES = 48, /* add rsp; six pops with prefixes; vzeroupper; ret */
         X86_SIGRETURN_BYTES = 9,
+        X86_EXIT_BYTES = 16,
+        X86_GOEXIT_BYTES = 7,
 };
 
 /* Does a call instruction end with this one, the last of `bytes` ≤ X86_CALL_BYTES before a return
@@ -24,6 +26,14 @@ bool x86_call_ends(const uint8_t *code, size_t bytes);
 
 /* Does a system call instruction end here? */
 bool x86_syscall_ends(const uint8_t *code, size_t bytes);
+
+/* Does this code, from a return address on, do nothing but end the thread or the process: set edi and eax, and make
+ * the system call exit or exit_group? So go on, if ever, the clone() of Go and of musl. */
+bool x86_exits(const uint8_t *code, size_t bytes);
+
+/* nop; call; nop: the place that Go writes as the return address of a goroutine is the call, behind the first nop.
+ * code: from one byte before the address on. */
+bool x86_is_goexit(const uint8_t *code, size_t bytes);
 
 /* mov $__NR_rt_sigreturn, %rax; syscall: where a signal handler returns to. */
 bool x86_is_sigreturn(const uint8_t *code, size_t bytes);

@@ -470,6 +470,32 @@ static void the_end_of_a_frame_pointer_chain_is_a_root(void **state) {
         assert_int_equal(w->count, 2);
 }
 
+/* As Go lays it out: the first frame of a goroutine returns behind the first nop of goexit. */
+static void a_goroutine_ends_where_go_says(void **state) {
+        static const uint8_t goexit[] = { 0x90, 0xe8, 1, 2, 3, 4, 0x90 };
+        _cleanup_(world_freep) struct world *w = world_new();
+
+        memcpy(w->file + CODE + 0x100 * 6, goexit, sizeof(goexit));
+        w->stack.regs[DWARF_RBP] = SP + 4 * 8;
+        w->words[4] = 0;
+        w->words[5] = F(6) + 1;
+        assert_int_equal(walk(w, F(5) + 0x20), REC_STACK_COMPLETE);
+        assert_int_equal(w->count, 2);
+}
+
+/* The clone() of Go: what it started comes back to the end of the thread. */
+static void code_that_only_exits_has_no_caller(void **state) {
+        static const uint8_t exit_thread[] = { 0xbf, 0x6f, 0, 0, 0, 0xb8, 60, 0, 0, 0, 0x0f, 0x05 };
+        _cleanup_(world_freep) struct world *w = world_new();
+
+        memcpy(w->file + CODE + 0x100 * 6 + CALL + 5, exit_thread, sizeof(exit_thread));
+        w->stack.regs[DWARF_RBP] = SP + 4 * 8;
+        w->words[4] = SP + 8 * 8;
+        w->words[5] = RET(6);
+        assert_int_equal(walk(w, F(5) + 0x20), REC_STACK_COMPLETE);
+        assert_int_equal(w->count, 2);
+}
+
 static void jit_code_is_left_by_the_frame_pointer(void **state) {
         _cleanup_(world_freep) struct world *w = world_new();
         uint32_t cie = put_cie(w, "zR");
@@ -785,6 +811,19 @@ static void calls_of_all_shapes_are_recognised(void **state) {
         assert_false(CALL_ENDS(0xd0));
 }
 
+#define EXITS(...) x86_exits((const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ }))
+
+static void only_code_that_surely_exits_is_an_end(void **state) {
+        assert_true(EXITS(0xbf, 0, 0, 0, 0, 0xb8, 231, 0, 0, 0, 0x0f, 0x05));
+        assert_true(EXITS(0x89, 0xc7, 0x31, 0xc0, 0xb0, 60, 0x0f, 0x05)); /* musl */
+        assert_false(EXITS(0x89, 0xc7, 0xb0, 60, 0x0f, 0x05)); /* the rest of eax is not known */
+        assert_false(EXITS(0xb8, 1, 0, 0, 0, 0x0f, 0x05)); /* write */
+        assert_false(EXITS(0x0f, 0x05));
+        assert_false(EXITS(0xb8, 60, 0, 0, 0, 0xc3, 0x0f, 0x05));
+        assert_false(EXITS(0xb8, 60, 0, 0));
+        assert_false(EXITS(0xb8, 60, 0, 0, 0));
+}
+
 static void an_epilogue_that_does_something_else_is_not_run(void **state) {
         static const uint8_t moves[] = { 0x5b, 0x48, 0x89, 0xd8, 0xc3 }, endless[] = { 0x5b, 0x5b, 0x5b },
                              downwards[] = { 0x48, 0x83, 0xc4, 0xf8, 0xc3 };
@@ -817,6 +856,9 @@ int main(void) {
                 cmocka_unit_test(frame_pointers_that_are_odd_below_or_outside_are_not_followed),
                 cmocka_unit_test(a_frame_pointer_into_what_was_cut_off_says_so),
                 cmocka_unit_test(the_end_of_a_frame_pointer_chain_is_a_root),
+                cmocka_unit_test(a_goroutine_ends_where_go_says),
+                cmocka_unit_test(code_that_only_exits_has_no_caller),
+                cmocka_unit_test(only_code_that_surely_exits_is_an_end),
                 cmocka_unit_test(jit_code_is_left_by_the_frame_pointer),
                 cmocka_unit_test(a_trampoline_made_at_run_time_is_left_by_the_word_that_it_reserves),
                 cmocka_unit_test(a_leaf_without_cfi_has_its_return_address_at_sp),
