@@ -19,6 +19,7 @@ const struct cause causes[] = {
         { "pidfile-missing", "PID file missing", cause_pidfile_find, CAUSE_PERCENT, CAUSE_USEC, true },
         { "start-post-wait", "ExecStartPost", cause_start_post_find, CAUSE_PERCENT, CAUSE_USEC, false },
         { "sleep", "sleep", cause_sleep_find, CAUSE_PERCENT, CAUSE_USEC, false },
+        { "lock-wait", "lock wait", cause_lock_find, CAUSE_PERCENT, CAUSE_USEC, false },
         { "dependency-wait", "waiting for other units", cause_dependency_find, CAUSE_PERCENT, CAUSE_USEC,
           false },
         { "before-exec", "before exec", cause_before_exec_find, CAUSE_PERCENT, CAUSE_USEC, false },

@@ -32,6 +32,35 @@ static void a_sleep_of_a_child_counts(void **state) {
         assert_non_null(strstr(d.analysis->findings[0].summary, "ExecStartPre="));
 }
 
+static void a_lock_is_waited_for(void **state) {
+        _described_ below =
+                describe(ONE(""), "wait 1 flock blocked=249ms\nwait 1 connect blocked=751ms\n", NULL);
+        _described_ at =
+                describe(ONE(""), "wait 1 fcntl blocked=250ms\nwait 1 connect blocked=750ms\n", NULL);
+
+        assert_cause(below, "none");
+        assert_cause(at, "lock-wait");
+        assert_non_null(strstr(at.analysis->findings[0].summary, "app waited 250ms"));
+}
+
+/* The descriptor of the lock call is the one that an open before it returned. */
+static void a_lock_has_its_file(void **state) {
+        _described_ d =
+                describe(ONE(""),
+                         "wait 1 flock blocked=900ms\n"
+                         "samples 1 wait call=flock from=901ms to=902ms weight=900ms blocked=900ms\n",
+                         "path open 1 /run/old.lock at=1ms result=3\n"
+                         "path open 1 /run/app.lock at=2ms result=3\n"
+                         "path open 1 /etc/other at=3ms result=4\n"
+                         "path lock 1 - at=901ms argument=3\n"
+                         "path open 1 /etc/later at=950ms result=3\n",
+                         NULL);
+
+        assert_cause(d, "lock-wait");
+        assert_string_equal(evidence_text(d.analysis->findings, "path"), "/run/app.lock");
+        assert_non_null(strstr(d.analysis->findings[0].summary, "for the lock on /run/app.lock"));
+}
+
 static void start_post_beats_sleep(void **state) {
         _described_ d = describe(
                 ONE(""),
@@ -210,6 +239,8 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_sleep_is_the_verdict_from_a_quarter),
                 cmocka_unit_test(a_sleep_of_a_child_counts),
+                cmocka_unit_test(a_lock_is_waited_for),
+                cmocka_unit_test(a_lock_has_its_file),
                 cmocka_unit_test(start_post_beats_sleep),
                 cmocka_unit_test(an_idle_service_that_never_said_ready),
                 cmocka_unit_test(sleep_infinity_is_idle_too),
