@@ -454,7 +454,7 @@ def full_disk(c):
     try:
         _, report, _ = c.profile("case-full.service")
         equal(report["result"], "active", "result")
-        equal(c.run("sh", "-c", "ls /var/lib/startprof").stdout.split(), ["fill"], "half files")
+        equal(c.run("sh", "-c", "find /var/lib/startprof -type f -printf '%f\\n'").stdout.split(), ["fill"], "half files")
     finally:
         c.run("sh", "-c", "systemctl stop startprofd.service; umount /var/lib/startprof", check=False)
 

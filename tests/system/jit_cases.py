@@ -170,7 +170,7 @@ def java_methods(c):
     _, report, _ = c.profile("case-java.service")
     told = [a for m in report["modules"] for a in m.get("advice", ())]
     pid = c.run("systemctl", "show", "-P", "MainPID", "case-java.service").stdout.strip()
-    check(told and f"`jcmd {pid} Compiler.perfmap`" in told[0]["text"] and told[0]["dropin"] is None,
+    check([a["dropin"] for a in told if f"`jcmd {pid} Compiler.perfmap`" in a["text"]] == [None],
           f"what Java needs: {told}")
 
 
@@ -192,7 +192,7 @@ def pid_namespace(c):
 
 
 def advice(report):
-    return {m["advice"][0]["dropin"] for m in report["modules"] if "advice" in m}
+    return {a["dropin"] for m in report["modules"] for a in m.get("advice", ()) if a["dropin"]}
 
 
 @case()
