@@ -5,6 +5,7 @@
 BUILD_PACKAGES := gcc make pkg-config clang llvm bpftool libbpf-dev libelf-dev libdw-dev libsystemd-dev \
 	libjansson-dev zlib1g-dev libzstd-dev liblzma-dev libmd-dev libseccomp-dev libcap-dev libiberty-dev libdebuginfod-dev
 TRY_PACKAGES := systemd-container mmdebstrap dbus python3
+VM_PACKAGES := $(TRY_PACKAGES) qemu-system-x86 e2fsprogs libc6-dev util-linux
 CHECK_PACKAGES := $(TRY_PACKAGES) libcmocka-dev clang-format clang-tidy cppcheck valgrind gdb lld binutils elfutils debuginfod mandoc \
 	chromium chromium-driver git g++ perl libdevel-nytprof-perl libdw-dev dwz util-linux passwd
 
@@ -34,7 +35,9 @@ print-build-packages:
 	@echo $(BUILD_PACKAGES)
 deps-check: deps
 	$(call install_packages,$(CHECK_PACKAGES))
-.PHONY: deps deps-try deps-check print-build-packages
+deps-vm: deps
+	$(call install_packages,$(VM_PACKAGES))
+.PHONY: deps deps-try deps-check deps-vm print-build-packages
 
 # make try: the bundled demo in a container; make try UNIT=foo.service: a unit of this machine.
 try: deps-try

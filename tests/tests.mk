@@ -58,6 +58,10 @@ check: deps-check
 check-build:
 	@$(MAKE) --no-print-directory -s build-tests
 	@tests/run --build $(O) --only "$(T)" $(call present,$(TIERS_BUILD))
+# Debian's kernels 5.10, 6.1 and 6.12 in virtual machines: make check-vm T=vm/5.10 or T=vm/5.10.storm.
+check-vm: deps-vm
+	@$(MAKE) --no-print-directory -s all
+	@tests/run --build $(O) --only "$(T)" vm
 lint:
 	@tests/run --build $(O) lint
-.PHONY: tests-built sanitized-built build-tests check check-build lint fuzz
+.PHONY: tests-built sanitized-built build-tests check check-build check-vm lint fuzz
