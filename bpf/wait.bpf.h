@@ -247,23 +247,29 @@ static __always_inline __u32 waiting_in(struct task_struct *task, __u64 *ip) {
         return syscall == SYSCALL_NONE && (__s64) entry.orig_ax == -1 ? SYSCALL_FAULT : syscall;
 }
 
+/* What a thread begins as. Made on the stack, it would not fit into the 512 bytes that a program and what it
+ * calls share. */
+static const volatile struct thread_state thread_null;
+
 /* State of a thread not seen before; since when it has been in `phase` is for the caller to say. */
 static __always_inline struct thread_state *new_thread(struct task_struct *task, const struct member *member,
                                                        enum thread_phase phase, __u64 since_ns) {
         __u32 host_tid = BPF_CORE_READ(task, pid);
-        struct thread_state state = {
-                .session = member->session,
-                .tgid = member->tgid,
-                .tid = visible_tid(task),
-                .phase = phase,
-                .since_ns = since_ns,
-        };
+        struct thread_state *t;
 
-        if (bpf_map_update_elem(&threads, &host_tid, &state, BPF_ANY) < 0) {
+        if (bpf_map_update_elem(&threads, &host_tid, (const void *) &thread_null, BPF_ANY) < 0) {
                 count_lost(member->session, LOSS_WAIT_KEYS);
                 return NULL;
         }
-        return bpf_map_lookup_elem(&threads, &host_tid);
+        t = thread_of(host_tid);
+        if (!t)
+                return NULL;
+        t->session = member->session;
+        t->tgid = member->tgid;
+        t->tid = visible_tid(task);
+        t->phase = phase;
+        t->since_ns = since_ns;
+        return t;
 }
 
 /* The wait of a thread ended. */
