@@ -127,16 +127,16 @@ static int check_machine(const char **ret_reason) {
         return 0;
 }
 
+/* EACCES is the verifier's word: what a process may do at all is told by EPERM. */
 static const char *reason_of_load(int error) {
-        if (error == -EPERM || error == -EACCES)
+        if (error == -EPERM)
                 return "The kernel did not permit loading BPF programs: the daemon needs CAP_BPF and "
-                       "CAP_PERFMON (or "
-                       "CAP_SYS_ADMIN), and a system-call filter that allows bpf(2).";
+                       "CAP_PERFMON (or CAP_SYS_ADMIN), a system-call filter that allows bpf(2), and before "
+                       "5.11 LimitMEMLOCK=infinity.";
         if (error == -ENOMEM)
                 return "There was not enough memory for the BPF maps.";
         return "The kernel refused the BPF programs; kernel 5.10 or newer with BPF_SYSCALL, BPF_EVENTS and "
-               "BPF_JIT is "
-               "needed (details with SYSTEMD_LOG_LEVEL=debug).";
+               "BPF_JIT is needed (details with startprofd --debug).";
 }
 
 static int find_facts(struct probe *p) {
