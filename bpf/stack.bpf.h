@@ -57,9 +57,9 @@ static __always_inline void copy_regs(__u64 regs[static REG_COUNT], const struct
 }
 
 /*
- * How many bytes from sp on can belong to the stack. The main thread's ends where the program began: above
- * lie arguments and environment, which are nobody's business. Of other threads, libcs put the thread's
- * descriptor (at fsbase) on top of the stack.
+ * How many bytes from sp on can belong to the stack. The main thread's ends where the program began, with the
+ * number of its arguments, by which an unwinder knows the place: above lie they and the environment, which are
+ * nobody's business. Of other threads, libcs put the thread's descriptor (at fsbase) on top of the stack.
  */
 static __always_inline __u32 stack_size(__u64 sp, __u64 stack_top, __u64 fsbase) {
         __u64 end = sp + STACK_COPY_MAX;
@@ -142,9 +142,9 @@ static __always_inline void describe_nothing(struct event_sample *event) {
  * what it interrupted. */
 static __always_inline __u32 live_bytes(struct task_struct *task, __u64 sp) {
         bool main_thread = BPF_CORE_READ(task, pid) == BPF_CORE_READ(task, tgid);
-        __u64 top = main_thread ? BPF_CORE_READ(task, mm, start_stack) : 0;
+        __u64 begin = main_thread ? BPF_CORE_READ(task, mm, start_stack) : 0;
 
-        return stack_size(sp, top, BPF_CORE_READ(task, thread.fsbase));
+        return stack_size(sp, begin > 0 ? begin + sizeof(__u64) : 0, BPF_CORE_READ(task, thread.fsbase));
 }
 
 static __always_inline void take_stack(__u32 number, struct stack_slot *slot, struct task_struct *task,

@@ -329,14 +329,16 @@ static bool try_frame_pointer(struct walk *w) {
         return true;
 }
 
-/* As the kernel starts a program: argc, argv[0] … NULL. What is beyond the copy is believed. */
+/* As the kernel starts a program: argc, argv[0] … NULL. A whole copy may end behind argc. */
 static bool is_initial_stack(const struct walk *w) {
         enum { ARGUMENTS_MAX = 1 << 21 }; /* more do not fit into 6 MB (_STK_LIM / 4 * 3) */
         uint64_t sp = w->regs.value[DWARF_RSP], argc, argument, end;
 
         if (!read_word(w, sp, &argc) || argc > ARGUMENTS_MAX)
                 return false;
-        if (argc > 0 && (!read_word(w, sp + 8, &argument) || argument <= sp))
+        if (!read_word(w, sp + 8, &argument))
+                return !(w->flags & (SAMPLE_STACK_CUT | SAMPLE_STACK_FAULT));
+        if (argc > 0 && argument <= sp)
                 return false;
         return !read_word(w, sp + 8 + 8 * argc, &end) || end == 0;
 }

@@ -74,12 +74,17 @@ static void registers_are_in_dwarf_order(void **state) {
         assert_int_equal(stats[2].samples, 1);
 }
 
-/* Above it lie the arguments and the environment. */
+/* There lies the number of arguments; above it they and the environment. */
 static void the_copy_ends_where_the_program_began(void **state) {
         process.mm.start_stack = (uintptr_t) memory + 10000;
-        expect_copy(tick_at(memory + 100, USER64_CS), memory + 100, 9900);
+        expect_copy(tick_at(memory + 100, USER64_CS), memory + 100, 9908);
         assert_int_equal(tick_at(memory + 100, USER64_CS)->flags & (SAMPLE_STACK_CUT | SAMPLE_STACK_FAULT),
                          0);
+}
+
+static void of_a_program_that_has_just_begun_only_the_number_of_arguments_is_copied(void **state) {
+        process.mm.start_stack = (uintptr_t) memory + 64;
+        expect_copy(tick_at(memory + 64, USER64_CS), memory + 64, 8);
 }
 
 static void deep_stacks_are_cut(void **state) {
@@ -100,7 +105,7 @@ static void every_offset_in_a_page_is_copied_right(void **state) {
         for (uint32_t offset = 0; offset < STACK_PAGE; offset += 509) {
                 process.mm.start_stack = (uintptr_t) memory + 2 * STACK_PAGE + 17;
                 expect_copy(tick_at(memory + offset, USER64_CS), memory + offset,
-                            2 * STACK_PAGE + 17 - offset);
+                            2 * STACK_PAGE + 25 - offset);
         }
 }
 
@@ -124,7 +129,7 @@ static void in_a_call_the_registers_are_those_at_its_entry(void **state) {
         assert_int_equal(event->flags & (SAMPLE_USER | SAMPLE_SYSCALL | SAMPLE_NO_REGS), SAMPLE_SYSCALL);
         assert_int_equal(event->syscall, 254);
         assert_int_equal(event->regs[DWARF_RIP], 0x99);
-        expect_copy(event, memory, 64);
+        expect_copy(event, memory, 72);
 
         saved->orig_ax = UINT64_MAX;
         event = tick_at((void *) 0xffff8000, KERNEL_CS);
@@ -181,6 +186,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup(registers_are_in_dwarf_order, setup),
                 cmocka_unit_test_setup(the_copy_ends_where_the_program_began, setup),
+                cmocka_unit_test_setup(of_a_program_that_has_just_begun_only_the_number_of_arguments_is_copied, setup),
                 cmocka_unit_test_setup(deep_stacks_are_cut, setup),
                 cmocka_unit_test_setup(a_missing_page_ends_the_copy, setup),
                 cmocka_unit_test_setup(every_offset_in_a_page_is_copied_right, setup),

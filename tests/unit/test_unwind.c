@@ -633,6 +633,12 @@ static void the_entry_of_a_program_is_known_by_its_stack(void **state) {
         assert_int_equal(w->count, 2);
         w->words[4] = 1;
         assert_int_equal(walk(w, F(1) + 0x20), REC_STACK_NO_CFI);
+        w->stack.size = 2 * 8; /* as the daemon's copy: the arguments are nobody's business */
+        assert_int_equal(walk(w, F(1) + 0x20), REC_STACK_COMPLETE);
+        w->stack.flags = SAMPLE_STACK_CUT;
+        assert_int_not_equal(walk(w, F(1) + 0x20), REC_STACK_COMPLETE);
+        w->stack.flags = 0;
+        w->stack.size = sizeof(w->words);
         w->words[4] = 0;
         w->stack.regs[DWARF_RBP] = 1;
         assert_int_equal(walk(w, F(1) + 0x20), REC_STACK_NO_CFI);
