@@ -49,7 +49,7 @@ struct item {
                         uint64_t start, end, file_offset;
                 } map;
                 struct {
-                        uint32_t pid, root;
+                        uint32_t pid, parent, root;
                 } existing;
                 struct {
                         struct worker_stack head;
@@ -57,7 +57,7 @@ struct item {
                         uint64_t switches;
                 } stack;
         };
-        uint8_t data[]; /* of a stack */
+        uint8_t data[]; /* of a stack; of EXISTING: the executable, or "" */
 };
 
 /* Shared by the thread and its owner; whoever is last frees it. */
@@ -150,12 +150,16 @@ void feed_map(struct feed *f, uint32_t space, uint32_t module, uint64_t start, u
         push(f, item);
 }
 
-void feed_existing(struct feed *f, uint32_t space, uint32_t pid, uint32_t root) {
-        struct item *item = new_item(ITEM_EXISTING, space, 0);
+void feed_existing(struct feed *f, uint32_t space, uint32_t pid, uint32_t parent, const char *exe,
+                   uint32_t root) {
+        size_t bytes = strlen(exe) + 1;
+        struct item *item = new_item(ITEM_EXISTING, space, bytes);
 
         if (!item)
                 return;
+        memcpy(item->data, exe, bytes);
         item->existing.pid = pid;
+        item->existing.parent = parent;
         item->existing.root = root;
         push(f, item);
 }
@@ -336,10 +340,19 @@ static int send_existing_map(const struct procfs_mapping *mapping, void *userdat
                         existing->deadline_ns);
 }
 
-/* A process may be gone or have become something else meanwhile: then its stacks have unknown frames. */
+static bool runs(const struct feed *f, uint32_t pid, const char *exe) {
+        _cleanup_free_ char *now = NULL;
+
+        return pid > 0 && *exe && procfs_link(f->options.proc_fd, pid, "exe", &now) == 0 && streq(now, exe);
+}
+
+/* A process may be gone or have become something else meanwhile. Its parent, the manager most often, stays, and as
+ * long as both run the same executable it has the mappings that the process was born with. */
 static int send_existing(struct feed *f, const struct item *item, uint64_t deadline_ns) {
         struct existing existing = { f, item->space, item->existing.pid, item->existing.root, deadline_ns };
-        int r = procfs_maps(f->options.proc_fd, item->existing.pid, send_existing_map, &existing);
+        uint32_t parent = item->existing.parent;
+        uint32_t pid = runs(f, parent, (const char *) item->data) ? parent : item->existing.pid;
+        int r = procfs_maps(f->options.proc_fd, pid, send_existing_map, &existing);
 
         return r == -EPROTO || r == -ETIMEDOUT ? r : 0;
 }

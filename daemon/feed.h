@@ -41,8 +41,10 @@ DEFINE_CLEANUP(struct feed *, feed_free);
 void feed_space(struct feed *f, uint32_t space, uint32_t from /* REC_NONE: empty */);
 void feed_map(struct feed *f, uint32_t space, uint32_t module, uint64_t start, uint64_t end,
               uint64_t file_offset);
-/* The space is that of a process that joined: what it has mapped already is read from /proc/PID/maps. */
-void feed_existing(struct feed *f, uint32_t space, uint32_t pid, uint32_t root);
+/* The space is that of a process that joined: what it has mapped already is read from /proc/PID/maps, of its parent as
+ * long as that runs the same executable. exe: what the process ran when it joined; "": unknown. */
+void feed_existing(struct feed *f, uint32_t space, uint32_t pid, uint32_t parent, const char *exe,
+                   uint32_t root);
 /* The process of the space ends, or executes another program: what it says of code that it made is kept. */
 void feed_ended(struct feed *f, uint32_t space);
 /* As worker_link_stack(). False: the queue is full, the stack was dropped. */

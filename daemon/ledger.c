@@ -191,7 +191,8 @@ static void on_join(struct ledger *l, const struct event_join *event, const stru
         describe(l, process, pins);
         process->space = new_space(l, REC_NONE);
         if (l->options.feed)
-                feed_existing(l->options.feed, process->space, event->head.tgid, process->root);
+                feed_existing(l->options.feed, process->space, event->head.tgid, event->parent_tgid,
+                              pins && pins->exe ? pins->exe : "", process->root);
 }
 
 static void on_fork(struct ledger *l, const struct event_fork *event) {
