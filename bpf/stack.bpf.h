@@ -12,6 +12,8 @@ struct stack_slot {
         struct event_sample event;
         __u8 stack[STACK_COPY_MAX + STACK_PAGE]; /* the last page only gives the verifier room */
         __u32 copied; /* bytes in `stack` */
+        __u32 present; /* of those, up to the end of the last page that was there */
+        __u32 holes; /* as in the event */
         __u32 reserved;
 };
 
@@ -73,9 +75,12 @@ static __always_inline __u32 stack_size(__u64 sp, __u64 stack_top, __u64 fsbase)
 
 /*
  * Copies what lies from `address` on, page by page, since one missing page fails a whole read, behind what the
- * slot has already; flags of the event say what ended it. The bytes done so far are kept in memory, not in a
- * register: the verifier follows every value of a register through all turns, but takes memory as it comes. A
- * function of its own with plain numbers as arguments, so that the verifier reads it once.
+ * slot has already; flags of the event say what ended it. Pages that nobody has written to yet are not there: a
+ * young stack has them in the middle, where a large buffer lies, and at its end while the kernel is handling the
+ * fault. They become holes of zeros (which the helper leaves, kernel/trace/bpf_trace.c), unless nothing follows.
+ * What is done so far is kept in memory, not in a register: the verifier follows every value of a register
+ * through all turns, but takes memory as it comes. A function of its own with plain numbers as arguments, so
+ * that the verifier reads it once.
  */
 __noinline int copy_range(__u32 number, __u64 address, __u32 size) {
         struct stack_slot *slot = slot_number(number);
@@ -84,6 +89,8 @@ __noinline int copy_range(__u32 number, __u64 address, __u32 size) {
         if (!slot)
                 return 0;
         begin = slot->copied;
+        slot->present = begin;
+        slot->holes = 0;
         for (int i = 0; i < STACK_COPY_MAX / STACK_PAGE + 1; i++) {
                 __u32 at = *(volatile __u32 *) &slot->copied, done = at - begin;
                 __u32 step = STACK_PAGE - ((address + done) & (STACK_PAGE - 1));
@@ -98,16 +105,19 @@ __noinline int copy_range(__u32 number, __u64 address, __u32 size) {
                           "+r"(at)); /* or the next checks are left out, which kernels before 6.8 need */
                 if (step > STACK_PAGE || at >= STACK_COPY_MAX)
                         break; /* cannot be; for the verifier */
-                if (bpf_probe_read_user(slot->stack + at, step, (void *) (address + done)) < 0) {
-                        slot->event.flags |= SAMPLE_STACK_FAULT;
-                        return 0;
-                }
+                if (bpf_probe_read_user(slot->stack + at, step, (void *) (address + done)) < 0)
+                        *(volatile __u32 *) &slot->holes |= 1U << i;
+                else
+                        *(volatile __u32 *) &slot->present = at + step;
                 slot->copied = at + step;
         }
-        if (slot->copied >= STACK_COPY_MAX) {
-                slot->copied = STACK_COPY_MAX; /* the last step may have gone beyond */
+        if (slot->present < slot->copied)
+                slot->event.flags |= SAMPLE_STACK_FAULT;
+        else if (slot->copied >= STACK_COPY_MAX)
                 slot->event.flags |= SAMPLE_STACK_CUT;
-        }
+        slot->copied = slot->present;
+        if (slot->copied > STACK_COPY_MAX)
+                slot->copied = STACK_COPY_MAX; /* the last step may have gone beyond */
         return 0;
 }
 
@@ -135,6 +145,7 @@ static __always_inline void describe(struct event_sample *event, const struct sa
 static __always_inline void describe_nothing(struct event_sample *event) {
         event->flags = SAMPLE_NO_REGS;
         event->stack_bytes = event->second_bytes = 0;
+        event->holes = event->second_holes = 0;
         __builtin_memset(event->regs, 0, sizeof(event->regs));
 }
 
@@ -155,18 +166,22 @@ static __always_inline void take_stack(__u32 number, struct stack_slot *slot, st
         slot->copied = 0;
         event->stack_bytes = event->second_bytes = 0;
         event->second_address = 0;
+        event->holes = event->second_holes = 0;
         if (event->flags & (SAMPLE_NO_REGS | SAMPLE_COMPAT))
                 return;
         if (t && sp >= t->alternate_begin && sp < t->alternate_end) {
                 copy_range(number, sp, t->alternate_end - sp);
                 event->stack_bytes = slot->copied;
+                event->holes = slot->holes;
                 event->second_address = t->interrupted_sp;
                 copy_range(number, t->interrupted_sp, live_bytes(task, t->interrupted_sp));
                 event->second_bytes = slot->copied - event->stack_bytes;
+                event->second_holes = slot->holes;
                 return;
         }
         copy_range(number, sp, live_bytes(task, sp));
         event->stack_bytes = slot->copied;
+        event->holes = slot->holes;
 }
 
 /* The collector looks by itself often enough, unless the ring fills. */

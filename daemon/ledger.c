@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "common/hash.h"
@@ -394,15 +395,31 @@ static uint32_t kernel_module(struct ledger *l) {
         return mappings_module(l->options.mappings, &key);
 }
 
+/* Its stack is gone: the kernel has begun to release the memory, or to replace it. */
+static bool is_gone(const struct event_sample *event) {
+        if (event->stack_bytes > 0 || !(event->flags & SAMPLE_STACK_FAULT) ||
+            !(event->flags & SAMPLE_SYSCALL))
+                return false;
+        switch (event->syscall) {
+        case SYS_execve:
+        case SYS_execveat:
+        case SYS_exit:
+        case SYS_exit_group: return true;
+        default: return false;
+        }
+}
+
 /* Hands on what was copied for the sample, which is the next row. False: the stack is lost. */
 static bool send_stack(struct ledger *l, const struct process *process, const struct event_sample *event,
                        size_t bytes) {
         struct worker_stack stack = {
                 .sample = count_rows(&l->samples, sizeof(struct rec_sample)),
                 .space = process->space,
-                .flags = event->flags,
+                .flags = event->flags | (is_gone(event) ? SAMPLE_GONE : 0),
                 .stack_bytes = (uint32_t) MIN((size_t) event->stack_bytes, bytes),
                 .kernel_frames = MIN(event->kernel_frames, (uint32_t) KERNEL_FRAMES_MAX),
+                .holes = event->holes,
+                .second_holes = event->second_holes,
                 .second_address = event->second_address,
         };
 
@@ -422,7 +439,7 @@ static bool add_sample(struct ledger *l, struct rec_sample *row, const struct ev
                        size_t bytes) {
         const struct process *process = process_table_get(l->processes, row->process);
 
-        if ((event->stack_bytes > 0 || event->kernel_frames > 0) &&
+        if ((event->stack_bytes > 0 || event->kernel_frames > 0 || is_gone(event)) &&
             !send_stack(l, process, event, bytes - sizeof(*event))) {
                 ledger_count_lost(l, LOSS_STACK_QUEUE, 1);
                 row->flags |= REC_SAMPLE_NO_STACK;

@@ -98,6 +98,9 @@ enum sample_flags {
         SAMPLE_STACK_FAULT = 1 << 4, /* a page could not be read (end of the stack, or not present) */
         SAMPLE_NO_REGS = 1 << 5, /* no user registers: kernel thread, exiting */
         SAMPLE_ON_FAULT = 1 << 6, /* in the kernel for a page fault or interrupt, not a call */
+        SAMPLE_GONE =
+                1
+                << 7, /* the daemon's: its memory is not there any more, it ends or becomes another program */
 };
 
 /* x86-64 user registers in DWARF order (System V ABI, figure 3.36): rax rdx
@@ -151,6 +154,9 @@ struct event_sample {
         __u64 second_address; /* a thread on its alternate signal stack: the stack that was interrupted */
         __u32 second_bytes; /* copied from there, behind the first ones */
         __u32 kernel_frames; /* in `kernel` */
+        /* Bit n: the page n above that of the address was not there, as those that nobody has written to yet; its
+         * bytes are 0. */
+        __u32 holes, second_holes;
         __u64 regs[REG_COUNT];
         char comm[EVENT_COMM_MAX]; /* of the thread */
         struct event_wait wait;
@@ -276,7 +282,7 @@ _Static_assert(sizeof(struct event_fork) == 40, "layout");
 _Static_assert(sizeof(struct event_exec) == 328, "layout");
 _Static_assert(sizeof(struct event_exit) == 40, "layout");
 _Static_assert(sizeof(struct event_wait) == 56, "layout");
-_Static_assert(sizeof(struct event_sample) == 400, "layout");
+_Static_assert(sizeof(struct event_sample) == 408, "layout");
 _Static_assert(sizeof(struct blocked_thread) == 208, "layout");
 _Static_assert(sizeof(struct event_path) == 312, "layout");
 _Static_assert(sizeof(struct target) == 272, "layout");

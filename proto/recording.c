@@ -574,8 +574,15 @@ const char *recording_reason_str(uint32_t reason) {
 
 const char *recording_stack_end_str(uint32_t end) {
         static const char *const words[REC_STACK_END_MAX] = {
-                "complete", "no call frame information",        "stack copy ended", "stack not readable",
-                "too deep", "code outside every known mapping", "32-bit process",   "no stack",
+                "complete",
+                "no call frame information",
+                "stack copy ended",
+                "stack not readable",
+                "too deep",
+                "code outside every known mapping",
+                "32-bit process",
+                "no stack",
+                "process ending or in execve",
         };
 
         return LOOK_UP(words, end);

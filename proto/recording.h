@@ -327,6 +327,7 @@ enum rec_stack_end {
         REC_STACK_NO_MODULE, /* code outside every known mapping */
         REC_STACK_COMPAT,
         REC_STACK_NONE,
+        REC_STACK_GONE, /* there is none: the process was ending, or becoming another program */
         REC_STACK_END_MAX,
 };
 

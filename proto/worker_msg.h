@@ -85,6 +85,8 @@ struct worker_stack {
         uint32_t second_bytes; /* follow those; copied from second_address: what a handler interrupted */
         uint32_t kernel_module; /* the parent's index of the kernel, when there are kernel frames */
         uint32_t kernel_frames; /* in `kernel` */
+        uint32_t holes, second_holes; /* as in struct event_sample */
+        uint32_t reserved;
         uint64_t second_address;
         uint64_t regs[REG_COUNT];
         uint64_t kernel[KERNEL_FRAMES_MAX]; /* innermost first */

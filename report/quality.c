@@ -32,7 +32,7 @@ static void add_stack(const struct recording *r, uint32_t stack, uint32_t count,
         q->named_frames += (uint64_t) count * named_frames;
         if (s->count > 0 && named_frames == s->count)
                 q->symbolised += count;
-        if (s->end == REC_STACK_COMPLETE)
+        if (s->end == REC_STACK_COMPLETE || s->end == REC_STACK_GONE)
                 q->complete += count;
 }
 

@@ -511,6 +511,8 @@ static void put_stack(const struct builder *b, const struct marks *marks, struct
         const struct rec_stack *s = b->r->stacks + g->stack;
         uint32_t shown = MIN(s->count, (uint32_t) DEPTH_MAX);
 
+        if (s->end == REC_STACK_GONE)
+                return; /* nothing is missing: what it is doing there is said by the call */
         if (s->count == 0 || s->end == REC_STACK_COMPAT)
                 put(g, s->end == REC_STACK_COMPAT ? marks->compat : marks->no_stack);
         else if (s->count > shown)

@@ -4,6 +4,12 @@
 #include <dwarf.h>
 #include <string.h>
 
+static bool in_hole(const struct stack_range *range, uint64_t address) {
+        uint64_t page = address / STACK_PAGE - range->address / STACK_PAGE;
+
+        return page < 32 && range->holes >> page & 1;
+}
+
 bool stack_memory_read(const struct stack_memory *m, uint64_t address, size_t bytes, uint64_t *ret) {
         for (size_t i = 0; i < STACK_RANGES; i++) {
                 const struct stack_range *range = &m->ranges[i];
@@ -12,6 +18,8 @@ bool stack_memory_read(const struct stack_memory *m, uint64_t address, size_t by
 
                 if (offset >= range->size || bytes > range->size - offset)
                         continue;
+                if (range->holes && (in_hole(range, address) || in_hole(range, address + bytes - 1)))
+                        return false;
                 memcpy(&value, range->bytes + offset, bytes);
                 *ret = value;
                 return true;

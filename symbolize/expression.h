@@ -17,6 +17,7 @@ struct stack_range {
         uint64_t address;
         const uint8_t *bytes; /* borrowed */
         size_t size;
+        uint32_t holes; /* bit n: the page n above that of `address` was not copied */
 };
 
 enum { STACK_RANGES = 2 }; /* the stack, and the one that a signal on an alternate stack interrupted */

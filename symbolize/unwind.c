@@ -38,7 +38,10 @@ static bool finish(struct walk *w, uint32_t end) {
 
 /* Where the copy ends, and so must the walk. */
 static bool finish_unread(struct walk *w) {
-        return finish(w, w->flags & SAMPLE_STACK_FAULT ? REC_STACK_READ_FAULT : REC_STACK_COPY_ENDED);
+        bool unreadable =
+                w->flags & SAMPLE_STACK_FAULT || w->memory.ranges[0].holes || w->memory.ranges[1].holes;
+
+        return finish(w, unreadable ? REC_STACK_READ_FAULT : REC_STACK_COPY_ENDED);
 }
 
 static bool read_word(const struct walk *w, uint64_t address, uint64_t *ret) {
@@ -486,9 +489,10 @@ static void begin(struct walk *w, const struct unwind_stack *stack, unwind_find_
         w->find = find;
         w->userdata = userdata;
         w->flags = stack->flags;
-        w->memory.ranges[0] = (struct stack_range){ stack->regs[DWARF_RSP], stack->bytes, stack->size };
-        w->memory.ranges[1] =
-                (struct stack_range){ stack->second_address, stack->second, stack->second_size };
+        w->memory.ranges[0] =
+                (struct stack_range){ stack->regs[DWARF_RSP], stack->bytes, stack->size, stack->holes };
+        w->memory.ranges[1] = (struct stack_range){ stack->second_address, stack->second, stack->second_size,
+                                                    stack->second_holes };
         memcpy(w->regs.value, stack->regs, sizeof(w->regs.value));
         w->regs.valid = ALL_REGISTERS;
         w->address = innermost_address(w, stack->flags);
@@ -509,6 +513,8 @@ uint32_t unwind(const struct unwind_stack *stack, unwind_find_fn find, void *use
                 return REC_STACK_COMPAT;
         if (stack->flags & SAMPLE_NO_REGS)
                 return REC_STACK_NONE;
+        if (stack->flags & SAMPLE_GONE)
+                return REC_STACK_GONE;
 
         begin(&w, stack, find, userdata);
         do {

@@ -46,11 +46,13 @@ struct unwind_stack {
         uint32_t flags; /* enum sample_flags */
         const uint8_t *bytes; /* from regs[DWARF_RSP] upwards */
         size_t size;
+        uint32_t holes; /* bit n: the page n above that of the first byte was not there */
         /* On an alternate signal stack: a copy of the stack that the signal interrupted; second_size 0:
          * none. */
         uint64_t second_address;
         const uint8_t *second;
         size_t second_size;
+        uint32_t second_holes;
 };
 
 struct unwind_frame {

@@ -126,9 +126,11 @@ static int on_stack(struct requests *r, const struct worker_stack *m) {
         struct unwind_stack stack = { .flags = m->flags,
                                       .bytes = bytes,
                                       .size = m->stack_bytes,
+                                      .holes = m->holes,
                                       .second_address = m->second_address,
                                       .second = bytes + m->stack_bytes,
-                                      .second_size = m->second_bytes };
+                                      .second_size = m->second_bytes,
+                                      .second_holes = m->second_holes };
         struct stacks_sample sample = { .frames = r->frames,
                                         .kernel = m->kernel,
                                         .kernel_count = m->kernel_frames,

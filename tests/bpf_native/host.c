@@ -188,7 +188,7 @@ long bpf_get_current_comm(void *buffer, __u32 bytes) {
 static bool faults(const void *from, size_t bytes) {
         uintptr_t begin = (uintptr_t) from;
 
-        return begin == 0 || begin + bytes < begin ||
+        return begin < (1 << 20) || begin + bytes < begin ||
                (begin < host.hole_end && begin + bytes > host.hole_begin);
 }
 

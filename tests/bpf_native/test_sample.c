@@ -93,9 +93,32 @@ static void deep_stacks_are_cut(void **state) {
         assert_int_equal(tick_at(memory + 8, USER64_CS)->flags & SAMPLE_STACK_CUT, SAMPLE_STACK_CUT);
 }
 
-static void a_missing_page_ends_the_copy(void **state) {
+static void a_missing_page_is_a_hole_in_the_copy(void **state) {
+        static const uint8_t zeros[STACK_PAGE];
+        const struct event_sample *event;
+        const uint8_t *copy;
+
+        for (uint32_t at = 0; at < 4; at++) {
+                host.hole_begin = (uintptr_t) memory + at * STACK_PAGE;
+                host.hole_end = host.hole_begin + STACK_PAGE;
+                process.mm.start_stack = (uintptr_t) memory + 5 * STACK_PAGE;
+                event = tick_at(memory + 24, USER64_CS);
+                copy = (const uint8_t *) (event + 1) - 24;
+                assert_int_equal(event->flags & SAMPLE_STACK_FAULT, 0);
+                assert_int_equal(event->stack_bytes, 5 * STACK_PAGE - 24 + 8);
+                assert_int_equal(event->holes, 1U << at);
+                for (uint32_t page = 0; page < 5; page++) {
+                        uint32_t begin = page == 0 ? 24 : page * STACK_PAGE;
+
+                        assert_memory_equal(copy + begin, page == at ? zeros : memory + begin,
+                                            (page + 1) * STACK_PAGE - begin);
+                }
+        }
+}
+
+static void what_is_missing_at_the_end_is_not_sent(void **state) {
         host.hole_begin = (uintptr_t) memory + 3 * STACK_PAGE;
-        host.hole_end = host.hole_begin + STACK_PAGE;
+        host.hole_end = host.hole_begin + 8 * STACK_PAGE;
         process.mm.start_stack = (uintptr_t) memory + 5 * STACK_PAGE;
         expect_copy(tick_at(memory + 24, USER64_CS), memory + 24, 3 * STACK_PAGE - 24);
         assert_int_equal(tick_at(memory + 24, USER64_CS)->flags & SAMPLE_STACK_FAULT, SAMPLE_STACK_FAULT);
@@ -186,9 +209,11 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup(registers_are_in_dwarf_order, setup),
                 cmocka_unit_test_setup(the_copy_ends_where_the_program_began, setup),
-                cmocka_unit_test_setup(of_a_program_that_has_just_begun_only_the_number_of_arguments_is_copied, setup),
+                cmocka_unit_test_setup(
+                        of_a_program_that_has_just_begun_only_the_number_of_arguments_is_copied, setup),
                 cmocka_unit_test_setup(deep_stacks_are_cut, setup),
-                cmocka_unit_test_setup(a_missing_page_ends_the_copy, setup),
+                cmocka_unit_test_setup(a_missing_page_is_a_hole_in_the_copy, setup),
+                cmocka_unit_test_setup(what_is_missing_at_the_end_is_not_sent, setup),
                 cmocka_unit_test_setup(every_offset_in_a_page_is_copied_right, setup),
                 cmocka_unit_test_setup(a_threads_stack_ends_below_its_descriptor, setup),
                 cmocka_unit_test_setup(in_a_call_the_registers_are_those_at_its_entry, setup),

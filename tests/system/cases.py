@@ -129,6 +129,17 @@ def short_processes(c):
 
 
 @case()
+def stacks_of_young_processes(c):
+    """What is in ld.so, on a stack that nobody has touched yet, in execve or about to end has no gaps either."""
+    service(c, "case-young.service", "/bin/sh -c 'for i in $$(seq 100); do python3 -S -c 1; done'", kind="oneshot")
+    _, report, _ = c.profile("case-young.service")
+    got = report["stacks"]
+    check(got["samples"] >= 100, f"samples {got}")
+    check(got["complete"] >= 0.99 * got["samples"], f"stacks {got}")
+    check("[ld.so]" in folded(c, report), "no sample in ld.so")
+
+
+@case()
 def sibling_is_not_in(c):
     """A unit beside it burns CPU all the time and is in no process list and in no count."""
     service(c, "case-sibling.service", "/services/leave")

@@ -274,6 +274,26 @@ static void each_truncated_copy_says_so_and_keeps_the_frames_before(void **state
         assert_int_equal(walk(w, F(1) + 0x20), REC_STACK_COMPLETE);
 }
 
+static void nothing_is_read_from_a_page_that_was_not_there(void **state) {
+        _cleanup_(world_freep) struct world *w = world_new();
+
+        put_three_functions(w);
+        w->stack.holes = 1 << 1;
+        assert_int_equal(walk(w, F(1) + 0x20), REC_STACK_COMPLETE);
+        w->stack.holes = 1 << 0;
+        assert_int_equal(walk(w, F(1) + 0x20), REC_STACK_READ_FAULT);
+        assert_int_equal(w->count, 1);
+}
+
+static void a_process_that_ends_has_no_stack(void **state) {
+        _cleanup_(world_freep) struct world *w = world_new();
+
+        put_three_functions(w);
+        w->stack.flags = SAMPLE_SYSCALL | SAMPLE_STACK_FAULT | SAMPLE_GONE;
+        assert_int_equal(walk(w, F(1) + 0x20), REC_STACK_GONE);
+        assert_int_equal(w->count, 0);
+}
+
 static void a_frame_that_is_not_above_its_callee_ends_the_walk(void **state) {
         _cleanup_(world_freep) struct world *w = world_new();
 
@@ -849,6 +869,8 @@ int main(void) {
                 cmocka_unit_test(walks_without_section_headers),
                 cmocka_unit_test(a_return_address_of_zero_is_the_end),
                 cmocka_unit_test(each_truncated_copy_says_so_and_keeps_the_frames_before),
+                cmocka_unit_test(nothing_is_read_from_a_page_that_was_not_there),
+                cmocka_unit_test(a_process_that_ends_has_no_stack),
                 cmocka_unit_test(a_frame_that_is_not_above_its_callee_ends_the_walk),
                 cmocka_unit_test(a_register_whose_place_is_below_the_stack_was_popped),
                 cmocka_unit_test(a_plt_entry_is_left_by_its_expression),
