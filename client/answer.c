@@ -156,19 +156,15 @@ int answer_print(const struct answer *a, const struct options *options) {
 int answer_export(const struct answer *a, enum report_format format, const struct options *o,
                   const char *path) {
         const struct report_options options = { .view = o->view, .kernel = o->kernel, .recording = a->name };
-        _cleanup_free_ char *text = NULL;
-        size_t bytes = 0;
-        FILE *out;
+        _cleanup_(output_done) struct output out = OUTPUT_NULL;
         int r;
 
         if (streq(path, "-"))
                 return write_report(a, format, &options, stdout);
 
-        out = open_memstream(&text, &bytes);
-        if (!out)
-                return message_no_memory();
-        r = write_report(a, format, &options, out);
-        if (fclose(out) != 0 && r == 0)
-                r = message_no_memory();
-        return r != 0 ? r : output_write(path, text, bytes);
+        r = output_open(path, &out);
+        if (r != 0)
+                return r;
+        r = write_report(a, format, &options, out.stream);
+        return r != 0 ? r : output_finish(&out);
 }

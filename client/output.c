@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "client/message.h"
+#include "common/atomic_file.h"
 #include "common/fd.h"
 #include "common/macro.h"
 
@@ -61,20 +62,57 @@ int output_check(const char *path) {
         return check_target(dir_fd, path, name);
 }
 
-int output_write(const char *path, const void *data, size_t bytes) {
-        _cleanup_close_ int dir_fd = -EBADF;
-        const char *name = "";
-        mode_t mask;
+int output_open(const char *path, struct output *ret) {
+        _cleanup_(output_done) struct output o = OUTPUT_NULL;
         int r;
 
-        r = open_directory(path, &dir_fd, &name);
+        o.path = path;
+        r = open_directory(path, &o.dir_fd, &o.name);
         if (r < 0)
                 return cannot_write(path, -r);
-        r = check_target(dir_fd, path, name);
+        r = check_target(o.dir_fd, path, o.name);
         if (r != 0)
                 return r;
-        mask = umask(0);
+        r = atomic_file_open(o.dir_fd, &o.file);
+        if (r < 0)
+                return cannot_write(path, -r);
+        o.stream = fdopen(o.file.fd, "w");
+        if (!o.stream)
+                return cannot_write(path, errno);
+        *ret = o;
+        o = OUTPUT_NULL;
+        return 0;
+}
+
+int output_finish(struct output *o) {
+        mode_t mask = umask(0);
+        int r;
+
         umask(mask);
-        r = write_file_atomic_at(dir_fd, name, data, bytes, 0666 & ~mask);
-        return r < 0 ? cannot_write(path, -r) : 0;
+        if (fflush(o->stream) != 0 || ferror(o->stream))
+                return cannot_write(o->path, errno);
+        r = atomic_file_commit(&o->file, o->name, 0666 & ~mask);
+        return r < 0 ? cannot_write(o->path, -r) : 0;
+}
+
+void output_done(struct output *o) {
+        if (o->stream) {
+                fclose(o->stream);
+                o->file.fd = -EBADF;
+        }
+        atomic_file_done(&o->file);
+        if (o->dir_fd >= 0)
+                close(o->dir_fd);
+        *o = OUTPUT_NULL;
+}
+
+int output_write(const char *path, const void *data, size_t bytes) {
+        _cleanup_(output_done) struct output o = OUTPUT_NULL;
+        int r;
+
+        r = output_open(path, &o);
+        if (r != 0)
+                return r;
+        fwrite(data, 1, bytes, o.stream);
+        return output_finish(&o);
 }

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -124,56 +123,6 @@ bool fd_is_sealed(int fd) {
         int seals = fcntl(fd, F_GET_SEALS);
 
         return seals >= 0 && (seals & ALL_SEALS) == ALL_SEALS;
-}
-
-/* A new file whose name nobody can have chosen before; *name is the name. */
-static int open_temporary(int dir_fd, char (*name)[40]) {
-        uint64_t random;
-        int fd;
-
-        if (getrandom(&random, sizeof(random), 0) != (ssize_t) sizeof(random))
-                return -EIO;
-        snprintf(*name, sizeof(*name), ".startprof-%016llx.tmp", (unsigned long long) random);
-        fd = openat(dir_fd, *name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-        return fd < 0 ? -errno : fd;
-}
-
-/* The name must survive a crash as well as the bytes. Some file systems cannot sync directories (EINVAL). */
-static int sync_directory(int dir_fd) {
-        _cleanup_close_ int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-        if (fd < 0)
-                return -errno;
-        return fsync(fd) < 0 && errno != EINVAL ? -errno : 0;
-}
-
-static int fill_and_rename(int dir_fd, int fd, const char *temporary, const char *name, const void *data,
-                           size_t bytes, mode_t mode) {
-        int r = fd_write_full(fd, data, bytes);
-
-        if (r < 0)
-                return r;
-        if (fchmod(fd, mode) < 0 || fsync(fd) < 0)
-                return -errno;
-        if (renameat(dir_fd, temporary, dir_fd, name) < 0)
-                return -errno;
-        return 0;
-}
-
-int write_file_atomic_at(int dir_fd, const char *name, const void *data, size_t bytes, mode_t mode) {
-        _cleanup_close_ int fd = -EBADF;
-        char temporary[40];
-        int r;
-
-        fd = open_temporary(dir_fd, &temporary);
-        if (fd < 0)
-                return fd;
-        r = fill_and_rename(dir_fd, fd, temporary, name, data, bytes, mode);
-        if (r < 0) {
-                unlinkat(dir_fd, temporary, 0);
-                return r;
-        }
-        return sync_directory(dir_fd);
 }
 
 int fd_set_nonblock(int fd) {

@@ -30,10 +30,6 @@ int fd_new_sealed(const char *name, const void *data, size_t bytes);
 /* Is it a memfd sealed like that? */
 bool fd_is_sealed(int fd);
 
-/* Writes a file that is there completely or not at all: O_TMPFILE or a temporary name in dir_fd, fsync,
- * then renamed over `name` (a name, no slashes). mode: of the new file. */
-int write_file_atomic_at(int dir_fd, const char *name, const void *data, size_t bytes, mode_t mode);
-
 /* One sendmsg(2) with a descriptor beside the bytes (fd < 0: none), never SIGPIPE; flags as there. Bytes sent, or
  * the error. */
 ssize_t fd_send(int socket_fd, const struct iovec *parts, size_t count, int fd, int flags);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/buf.h"
+#include "common/atomic_file.h"
 #include "common/fd.h"
 #include "common/text.h"
 

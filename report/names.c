@@ -5,6 +5,8 @@
 
 #include "common/macro.h"
 #include "report/csharp.h"
+#include "report/process_index.h"
+#include "report/syscalls.h"
 
 /* The worker writes no longer names, but a recording may come from anybody. */
 enum {
@@ -339,4 +341,28 @@ bool name_is_wrapper(const char *name) {
                 if (startswith(name, prefixes[i]))
                         return true;
         return strstr(name, "Interop_Sys__") != NULL; /* of a NativeAOT debug file */
+}
+
+static void put_leaf(struct buf *b, const struct rec_sample *s) {
+        if (!sample_is_cpu(s))
+                buf_puts(b, s->kind == REC_SAMPLE_FAULT || s->syscall == REC_CALL_NONE ? "waiting"
+                                                                                       : "waiting in ");
+        if (s->kind == REC_SAMPLE_FAULT)
+                buf_puts(b, " for a page");
+        else if (s->flags & REC_SAMPLE_IN_FAULT)
+                buf_puts(b, "page fault or interrupt");
+        else if (s->syscall != REC_CALL_NONE)
+                syscall_text(b, s->syscall);
+        else if (sample_is_cpu(s))
+                buf_puts(b, "kernel");
+        if (s->kind == REC_SAMPLE_WAIT && s->flags & REC_SAMPLE_IO)
+                buf_puts(b, " for the disk");
+}
+
+void sample_leaf(struct buf *b, const struct rec_sample *s) {
+        if (s->kind == REC_SAMPLE_CPU_USER)
+                return;
+        buf_putc(b, '[');
+        put_leaf(b, s);
+        buf_putc(b, ']');
 }

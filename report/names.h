@@ -44,6 +44,9 @@ void frame_full_name(struct buf *b, const struct recording *r, uint32_t frame, c
 void frame_short_name(struct buf *b, const struct recording *r, uint32_t frame, const struct rec_name *row);
 /* What tells overloads of a C# method apart, "(Int32, String)"; nothing for other names. */
 void frame_parameters(struct buf *b, const struct recording *r, const struct rec_name *row);
+/* What a sample was doing in the kernel, as the innermost row of its stack: "[openat]", "[waiting in read for the
+ * disk]"; nothing in user code. */
+void sample_leaf(struct buf *b, const struct rec_sample *s);
 /* Makes the short form of a demangled name (C++, Rust); a name with unbalanced brackets stays whole. */
 void name_shorten(struct buf *b, const char *name);
 /* The type and the method of a managed name: "System.IO.Path.Combine" → "Path.Combine". */

@@ -10,6 +10,11 @@ static const struct {
 } formats[] = {
         { "folded", ".folded", REPORT_FOLDED },
         { "svg", ".svg", REPORT_SVG },
+        { "speedscope", ".speedscope.json", REPORT_SPEEDSCOPE },
+        { "firefox", ".firefox.json", REPORT_FIREFOX },
+        { "trace", ".trace.json", REPORT_TRACE },
+        { "pprof", ".pb.gz", REPORT_PPROF },
+        { "perf", ".perf", REPORT_PERF },
         { "json", ".json", REPORT_JSON },
         { "text", ".txt", REPORT_TEXT },
 };
@@ -44,7 +49,7 @@ int report_view_from_name(const char *name, enum report_view *ret) {
 }
 
 const char *report_format_list(void) {
-        return "folded, svg, json, text";
+        return "folded, svg, speedscope, firefox, trace, pprof, perf, json, text";
 }
 
 int report_write(const struct recording *r, enum report_format format, const struct report_options *options,
@@ -60,6 +65,11 @@ int report_write(const struct recording *r, enum report_format format, const str
         case REPORT_JSON_PRETTY: error = report_write_json(a, options, true, out); break;
         case REPORT_FOLDED: error = report_write_folded(a, options, out); break;
         case REPORT_SVG: error = report_write_svg(a, options, out); break;
+        case REPORT_SPEEDSCOPE: error = report_write_speedscope(a, options, out); break;
+        case REPORT_PPROF: error = report_write_pprof(a, options, out); break;
+        case REPORT_FIREFOX: error = report_write_firefox(a, options, out); break;
+        case REPORT_TRACE: error = report_write_trace(a, options, out); break;
+        case REPORT_PERF: error = report_write_perf(a, options, out); break;
         case REPORT_FORMAT_MAX: return -EINVAL;
         }
         if (error < 0)

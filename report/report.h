@@ -15,6 +15,11 @@ enum report_format {
         REPORT_JSON_PRETTY,
         REPORT_FOLDED,
         REPORT_SVG,
+        REPORT_SPEEDSCOPE,
+        REPORT_PPROF,
+        REPORT_FIREFOX,
+        REPORT_TRACE,
+        REPORT_PERF,
         REPORT_FORMAT_MAX
 };
 

@@ -4,8 +4,8 @@
 #include "common/hash.h"
 #include "common/macro.h"
 #include "report/dotnet.h"
+#include "report/process_index.h"
 #include "report/runtime_part.h"
-#include "report/syscalls.h"
 #include "report/thread_times.h"
 
 enum {
@@ -157,14 +157,10 @@ static int add_frame_row(struct builder *b, uint32_t frame, const struct rec_nam
 
 /* ---- which frames, and what tells their names apart ---- */
 
-static bool is_wait(const struct rec_sample *s) {
-        return s->kind == REC_SAMPLE_WAIT || s->kind == REC_SAMPLE_FAULT;
-}
-
 static bool is_in_view(const struct builder *b, const struct rec_sample *s) {
         switch (b->view) {
-        case REPORT_CPU: return !is_wait(s);
-        case REPORT_WAITS: return is_wait(s);
+        case REPORT_CPU: return sample_is_cpu(s);
+        case REPORT_WAITS: return !sample_is_cpu(s);
         default: return true;
         }
 }
@@ -269,33 +265,15 @@ static int label_frames(struct builder *b) {
 
 /* ---- groups of equal samples ---- */
 
-static void put_leaf(struct buf *b, const struct rec_sample *s) {
-        if (is_wait(s))
-                buf_puts(b, s->kind == REC_SAMPLE_FAULT || s->syscall == REC_CALL_NONE ? "waiting"
-                                                                                       : "waiting in ");
-        if (s->kind == REC_SAMPLE_FAULT)
-                buf_puts(b, " for a page");
-        else if (s->flags & REC_SAMPLE_IN_FAULT)
-                buf_puts(b, "page fault or interrupt");
-        else if (s->syscall != REC_CALL_NONE)
-                syscall_text(b, s->syscall);
-        else if (!is_wait(s))
-                buf_puts(b, "kernel");
-        if (s->kind == REC_SAMPLE_WAIT && s->flags & REC_SAMPLE_IO)
-                buf_puts(b, " for the disk");
-}
-
 /* "[openat]"; in user code REC_NONE: the innermost row is a frame. */
 static int leaf_label(struct builder *b, const struct rec_sample *s, uint32_t *ret) {
         _cleanup_(buf_done) struct buf text = BUF_NULL;
 
         *ret = REC_NONE;
-        if (s->kind == REC_SAMPLE_CPU_USER)
-                return 0;
-        buf_putc(&text, '[');
-        put_leaf(&text, s);
-        buf_putc(&text, ']');
-        return buf_error(&text) < 0 ? buf_error(&text) : add_mark(b, FRAME_KERNEL, buf_text(&text), ret);
+        sample_leaf(&text, s);
+        if (buf_error(&text) < 0 || text.size == 0)
+                return buf_error(&text);
+        return add_mark(b, FRAME_KERNEL, buf_text(&text), ret);
 }
 
 static int label_processes(struct builder *b) {
@@ -337,7 +315,7 @@ static uint64_t amount_of(const struct builder *b, const struct rec_sample *s,
 
         if (b->view == REPORT_CPU)
                 return s->weight_ns > 0;
-        if (!is_wait(s) && thread && thread->on_cpu_ns > 0)
+        if (sample_is_cpu(s) && thread && thread->on_cpu_ns > 0)
                 ns = thread->on_cpu_ns / thread->cpu_samples;
         return ns / NSEC_PER_USEC;
 }

@@ -10,4 +10,9 @@ int report_write_text(const struct analysis *a, const struct report_options *opt
 int report_write_json(const struct analysis *a, const struct report_options *options, bool pretty,
                       FILE *out);
 int report_write_folded(const struct analysis *a, const struct report_options *options, FILE *out);
+int report_write_speedscope(const struct analysis *a, const struct report_options *options, FILE *out);
+int report_write_pprof(const struct analysis *a, const struct report_options *options, FILE *out);
+int report_write_firefox(const struct analysis *a, const struct report_options *options, FILE *out);
+int report_write_trace(const struct analysis *a, const struct report_options *options, FILE *out);
+int report_write_perf(const struct analysis *a, const struct report_options *options, FILE *out);
 int report_write_svg(const struct analysis *a, const struct report_options *options, FILE *out);

@@ -194,9 +194,28 @@ static inline char *forms_write(const struct recording *r, enum report_format fo
         return NULL;
 }
 
+/* Lines of a stack begin with a tab. */
+static inline const char *forms_check_perf(const char *text) {
+        char *copy = strdup(text);
+        const char *wrong;
+
+        if (!copy)
+                return "no memory";
+        for (char *p = copy; *p; p++)
+                if (*p == '\t' && (p == copy || p[-1] == '\n'))
+                        *p = ' ';
+        wrong = forms_check_text(copy, true);
+        free(copy);
+        return wrong;
+}
+
 static inline const char *forms_check(enum report_format format, const char *text, size_t columns) {
         switch (format) {
         case REPORT_TEXT: return forms_check_screen(text, columns);
+        case REPORT_PERF: return forms_check_perf(text);
+        case REPORT_SPEEDSCOPE:
+        case REPORT_FIREFOX:
+        case REPORT_TRACE:
         case REPORT_JSON:
         case REPORT_JSON_PRETTY: return forms_check_json(text);
         case REPORT_FOLDED: return forms_check_folded(text);

@@ -11,7 +11,7 @@ CHECK_PACKAGES := $(TRY_PACKAGES) libcmocka-dev clang-format clang-tidy cppcheck
 
 # Language run-times that only tests use may be there without a package.
 missing_command = $(if $(shell command -v $(1) 2>/dev/null),,$(2))
-CHECK_PACKAGES += $(call missing_command,jcmd,default-jdk-headless) $(call missing_command,rustc,rustc) $(call missing_command,node,nodejs) $(call missing_command,openssl,openssl)
+CHECK_PACKAGES += $(call missing_command,jcmd,default-jdk-headless) $(call missing_command,rustc,rustc) $(call missing_command,node,nodejs) $(call missing_command,npm,npm) $(call missing_command,go,golang-go) $(call missing_command,openssl,openssl)
 
 # systemd's pkg-config file, which names the directories of units, is in systemd itself up to Debian 12.
 BUILD_PACKAGES += $(if $(shell . /etc/os-release 2>/dev/null && [ "$$ID$$VERSION_ID" = debian12 ] && echo y),systemd,systemd-dev)

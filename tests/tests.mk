@@ -38,7 +38,7 @@ REPLAY := $(O)/tests/replay/replay
 $(REPLAY): tests/replay/replay.c tests/replay/description.c $(call archives,report proto common)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $(filter %.c,$^) -Wl,--start-group $(filter %.a,$^) \
-		-Wl,--end-group -ljansson -lzstd
+		-Wl,--end-group -ljansson -lzstd -lz
 EXTRA_TESTS += $(REPLAY)
 
 tests-built: all $(UNIT_TESTS) $(EXTRA_TESTS)
@@ -49,7 +49,7 @@ build-tests:
 	$(MAKE) WERROR=-Werror O=$(O)-asan SANITIZE=address,undefined CFLAGS="-O1 -g" sanitized-built
 
 TIERS_BUILD := unit unit-asan unit-valgrind bpf_native fuzz replay client debuginfod
-TIERS_ALL := lint $(TIERS_BUILD) unwind nativeaot bpf system browser package
+TIERS_ALL := lint $(TIERS_BUILD) unwind nativeaot bpf system browser exports package
 present = $(foreach t,$(1),$(if $(filter unit% fuzz,$(t))$(wildcard tests/$(t)/run),$(t)))
 
 check: deps-check

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "common/buf.h"
+#include "common/atomic_file.h"
 #include "common/fd.h"
 #include "common/hash.h"
 #include "common/parse.h"

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "client/recording_arg.h"
+#include "common/atomic_file.h"
 #include "common/fd.h"
 #include "common/macro.h"
 
