@@ -62,26 +62,31 @@ int output_check(const char *path) {
         return check_target(dir_fd, path, name);
 }
 
-int output_open(const char *path, struct output *ret) {
-        _cleanup_(output_done) struct output o = OUTPUT_NULL;
+static int open_output(const char *path, struct output *o) {
         int r;
 
-        o.path = path;
-        r = open_directory(path, &o.dir_fd, &o.name);
+        r = open_directory(path, &o->dir_fd, &o->name);
         if (r < 0)
                 return cannot_write(path, -r);
-        r = check_target(o.dir_fd, path, o.name);
+        r = check_target(o->dir_fd, path, o->name);
         if (r != 0)
                 return r;
-        r = atomic_file_open(o.dir_fd, &o.file);
+        r = atomic_file_open(o->dir_fd, &o->file);
         if (r < 0)
                 return cannot_write(path, -r);
-        o.stream = fdopen(o.file.fd, "w");
-        if (!o.stream)
-                return cannot_write(path, errno);
-        *ret = o;
-        o = OUTPUT_NULL;
-        return 0;
+        o->stream = fdopen(o->file.fd, "w");
+        return o->stream ? 0 : cannot_write(path, errno);
+}
+
+int output_open(const char *path, struct output *ret) {
+        int r;
+
+        *ret = OUTPUT_NULL;
+        ret->path = path;
+        r = open_output(path, ret);
+        if (r != 0)
+                output_done(ret);
+        return r;
 }
 
 int output_finish(struct output *o) {

@@ -246,7 +246,7 @@ static void add_waits(const struct firefox *f, const size_t *timed, size_t n, st
                 const struct timed_stack *t = f->stacks->timed + timed[i];
                 const struct rec_sample *s = t->sample == REC_NONE ? NULL : r->samples + t->sample;
 
-                if (t->kind == TIMED_WAIT && s->blocked_ns >= LONG_WAIT_NS && t->leaf != REC_NONE)
+                if (s && t->kind == TIMED_WAIT && s->blocked_ns >= LONG_WAIT_NS && t->leaf != REC_NONE)
                         add_marker(m, stack_row_name(f->stacks, f->stacks->links[t->leaf].row),
                                    s->waker_pid ? recording_text(r, s->waker_comm) : "", t->begin_ns,
                                    t->end_ns);

@@ -321,7 +321,7 @@ static int build(struct pprof *w, const struct analysis *a) {
 
 static int put_gzipped(const struct buf *b, FILE *out) {
         enum { WINDOW_BITS_GZIP = 15 + 16, MEMORY_LEVEL = 8 }; /* zlib.h: 16 more make a gzip header */
-        uint8_t piece[16384];
+        uint8_t piece[16384] = {};
         z_stream z = { .next_in = (uint8_t *) buf_text(b), .avail_in = (uInt) b->size };
         int r = deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, WINDOW_BITS_GZIP, MEMORY_LEVEL,
                              Z_DEFAULT_STRATEGY);
