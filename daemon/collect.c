@@ -52,6 +52,7 @@ struct collect {
         unsigned n_captures;
         struct collect_feature features[FEATURES_MAX];
         unsigned n_features;
+        uint32_t frequency_hz; /* that the rings are made for */
 };
 
 struct capture {
@@ -297,7 +298,7 @@ static void copy_features(struct collect *c) {
 
 DEFINE_CLEANUP(struct collect *, collect_free);
 
-int collect_new(struct collect **ret, const char **ret_reason) {
+int collect_new(uint32_t frequency_hz, struct collect **ret, const char **ret_reason) {
         _cleanup_(collect_freep) struct collect *c = calloc(1, sizeof(*c));
         int r;
 
@@ -314,7 +315,8 @@ int collect_new(struct collect **ret, const char **ret_reason) {
                 *ret_reason = "/proc could not be opened.";
                 return r;
         }
-        r = probe_new(&c->probe, ret_reason);
+        c->frequency_hz = frequency_hz;
+        r = probe_new(frequency_hz, &c->probe, ret_reason);
         if (r < 0)
                 return r;
         copy_features(c);
@@ -325,6 +327,14 @@ int collect_new(struct collect **ret, const char **ret_reason) {
         }
         *ret = TAKE_PTR(c);
         return 0;
+}
+
+bool collect_suits(struct collect *c, uint32_t frequency_hz) {
+        bool busy = false;
+
+        for (unsigned i = 0; i < SESSION_MAX; i++)
+                busy = busy || c->captures[i];
+        return busy || frequency_hz <= c->frequency_hz;
 }
 
 struct collect *collect_free(struct collect *c) {

@@ -23,9 +23,11 @@ struct collect_feature {
         const char *reason; /* when not: a sentence; else "" */
 };
 
-/* Loads programs and opens perf events (design §4). On error *ret_reason is a sentence for the user
+/* Loads programs and opens perf events (design §4), with rings for samples of that frequency. On error *ret_reason is a sentence for the user
  * (borrowed, static): no BTF, locked down, cgroup v1 only, not permitted … and the return value negative errno. */
-int collect_new(struct collect **ret, const char **ret_reason);
+int collect_new(uint32_t frequency_hz, struct collect **ret, const char **ret_reason);
+/* Are its rings large enough? While there are captures nothing can be made anew: then the answer is yes. */
+bool collect_suits(struct collect *c, uint32_t frequency_hz);
 struct collect *collect_free(struct collect *c);
 unsigned collect_features(struct collect *c, const struct collect_feature **ret);
 

@@ -25,6 +25,8 @@
 enum {
         SEND_TIMEOUT_SEC = 20, /* for one message; a worker that takes longer hangs */
         WORKER_NICE = 19,
+        HURRY_NICE = -15,
+        LONG_QUEUE = FEED_BYTES_MAX / 16,
         GRACE_MSEC = 300, /* past the deadline, for the thread to notice it */
 };
 
@@ -77,6 +79,8 @@ struct feed {
         struct item *first, **last;
         size_t queued_bytes;
         pid_t worker; /* its process; 0: there is none */
+        pid_t tid; /* of the thread */
+        size_t hurry_above; /* bytes queued from which on both go before the service */
         bool finishing; /* nothing is queued any more: ask for the layer when done */
         bool stopping; /* leave as soon as possible */
         bool abandoned; /* the owner is gone: free everything */
@@ -102,6 +106,29 @@ static uint64_t now_ns(void) {
 
 /* ---- the queue ---- */
 
+/* Below lock. */
+static void set_nice(struct feed *f, int nice) {
+        if (f->worker > 0)
+                (void) setpriority(PRIO_PROCESS, (id_t) f->worker, nice);
+        if (f->tid > 0)
+                (void) setpriority(PRIO_PROCESS, (id_t) f->tid, MIN(nice, 0));
+}
+
+/* Between the threads of a service that wants every CPU, an ordinary worker would not be run often enough: while the
+ * queue grows it goes before them, for the little that it takes. Said again each time that the queue has doubled: a
+ * worker that has just begun sets its own priority. */
+static void balance(struct feed *f) {
+        if (f->finishing)
+                return;
+        if (f->queued_bytes > f->hurry_above) {
+                set_nice(f, HURRY_NICE);
+                f->hurry_above *= 2;
+        } else if (f->queued_bytes == 0 && f->hurry_above > LONG_QUEUE) {
+                set_nice(f, WORKER_NICE);
+                f->hurry_above = LONG_QUEUE;
+        }
+}
+
 static void push(struct feed *f, struct item *item) {
         pthread_mutex_lock(&f->lock);
         if (f->finishing || f->done) {
@@ -113,6 +140,7 @@ static void push(struct feed *f, struct item *item) {
         *f->last = item;
         f->last = &item->next;
         f->queued_bytes += item->queued_bytes;
+        balance(f);
         pthread_cond_signal(&f->changed);
         pthread_mutex_unlock(&f->lock);
 }
@@ -427,6 +455,7 @@ static struct item *next_item(struct feed *f) {
                 if (!f->first)
                         f->last = &f->first;
                 f->queued_bytes -= item->queued_bytes;
+                balance(f);
         }
         pthread_mutex_unlock(&f->lock);
         return item;
@@ -515,18 +544,12 @@ static void find_debug_files(struct feed *f) {
                                      config.n_debug_directories, &f->debug_files);
 }
 
-/* The start is over, so the worker cannot disturb it any more, and somebody waits for the answer. On a busy
- * machine it would starve with the priority that it had. */
-static void hurry(struct feed *f) {
-        if (f->worker > 0)
-                (void) setpriority(PRIO_PROCESS, (id_t) f->worker, 0);
-}
-
 static void tell_worker(struct feed *f, pid_t pid) {
         pthread_mutex_lock(&f->lock);
         f->worker = pid;
-        if (f->finishing)
-                hurry(f);
+        /* The start is over, nothing can be disturbed any more, and somebody waits for the answer. */
+        if (f->finishing || f->hurry_above > LONG_QUEUE)
+                set_nice(f, f->finishing ? 0 : HURRY_NICE);
         pthread_mutex_unlock(&f->lock);
 }
 
@@ -538,6 +561,9 @@ static void *run(void *userdata) {
                                           .table = keep_table };
         bool abandoned;
 
+        pthread_mutex_lock(&f->lock);
+        f->tid = gettid();
+        pthread_mutex_unlock(&f->lock);
         find_debug_files(f);
         if (worker_link_new(&options, open_for_worker, f, &f->link) < 0)
                 set_problem(f, "The worker that unwinds stacks could not be started.");
@@ -584,6 +610,7 @@ int feed_new(const struct feed_options *options, struct mappings *mappings, stru
                 return -ENOMEM;
         f->options = *options;
         f->mappings = mappings_ref(mappings);
+        f->hurry_above = LONG_QUEUE;
         f->last = &f->first;
         f->code_maps = code_maps_new(options->proc_fd, mappings);
         if (!f->code_maps) {
@@ -625,7 +652,7 @@ void feed_finish(struct feed *f, uint64_t deadline_ns, void **ret, size_t *ret_b
         pthread_mutex_lock(&f->lock);
         f->finishing = true;
         f->deadline_ns = deadline_ns;
-        hurry(f);
+        set_nice(f, 0);
         pthread_cond_broadcast(&f->changed);
         if (!wait_done(f, deadline_ns + GRACE_MSEC * NSEC_PER_MSEC))
                 f->problem =

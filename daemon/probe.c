@@ -24,9 +24,10 @@
 
 enum {
         CPUS_MAX = 4096,
-        RING_PER_CPU = 512 * 1024, /* ten samples of the largest stacks */
-        RING_MIN = 2 * 1024 * 1024,
-        RING_MAX = 16 * 1024 * 1024, /* counted twice in our resident memory */
+        RING_MSEC =
+                100, /* that it holds samples of the largest stacks for: twice as long as the collector looks away */
+        RING_MIN = 1024 * 1024,
+        RING_MAX = 64 * 1024 * 1024, /* counted twice in our resident memory */
         CGROUP_WALK_DEPTH = 32,
         CGROUP_WALK_MAX = CGROUPS_MAX,
         FEATURES = 4,
@@ -69,6 +70,7 @@ struct probe {
         uint32_t frequency_hz;
         struct probe_feature features[FEATURES];
         const struct probe_sink *sink; /* borrowed, only during probe_drain() */
+        uint32_t sized_for_hz; /* the rings */
 };
 
 static uint64_t now_ns(void) {
@@ -148,10 +150,11 @@ static int find_facts(struct probe *p) {
         return p->programs->bss->facts.ran ? 0 : -EOPNOTSUPP;
 }
 
-static uint32_t ring_bytes(unsigned cpus) {
+static uint32_t ring_bytes(unsigned cpus, uint32_t frequency_hz) {
+        uint64_t samples = (uint64_t) cpus * frequency_hz * RING_MSEC / 1000;
         uint32_t bytes = RING_MIN;
 
-        while (bytes < RING_MAX && bytes / RING_PER_CPU < cpus)
+        while (bytes < RING_MAX && bytes < samples * STACK_COPY_MAX)
                 bytes *= 2;
         return bytes;
 }
@@ -183,7 +186,7 @@ static int load_programs(struct probe *p) {
                 return -errno;
         p->programs->rodata->cpu_count = p->n_cpus;
         p->programs->rodata->use_fallbacks = secure_getenv("STARTPROF_TEST_FALLBACKS") ? 1 : 0;
-        r = bpf_map__set_max_entries(p->programs->maps.events, ring_bytes(p->n_cpus));
+        r = bpf_map__set_max_entries(p->programs->maps.events, ring_bytes(p->n_cpus, p->sized_for_hz));
         if (r >= 0)
                 r = bpf_map__set_max_entries(p->programs->maps.stack_slots, 2 * p->n_cpus);
         if (r >= 0)
@@ -323,7 +326,7 @@ int probe_poll_fd(struct probe *p) {
 }
 
 static int open_ring(struct probe *p) {
-        uint32_t bytes = ring_bytes(p->n_cpus);
+        uint32_t bytes = ring_bytes(p->n_cpus, p->sized_for_hz);
 
         p->ring = ring_buffer__new(bpf_map__fd(p->programs->maps.events), on_record, p, NULL);
         if (!p->ring)
@@ -358,7 +361,7 @@ static void fill_features(struct probe *p) {
                                        "Their calls are counted and they are sampled, without stacks." };
 }
 
-int probe_new(struct probe **ret, const char **ret_reason) {
+int probe_new(uint32_t frequency_hz, struct probe **ret, const char **ret_reason) {
         _cleanup_(probe_freep) struct probe *p = calloc(1, sizeof(*p));
         const char *reason = "There is not enough memory.";
         int r;
@@ -368,6 +371,7 @@ int probe_new(struct probe **ret, const char **ret_reason) {
                 return -ENOMEM;
         }
         p->poll_fd = -EBADF;
+        p->sized_for_hz = frequency_hz;
         libbpf_set_print(print_libbpf);
         libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
 

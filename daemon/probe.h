@@ -30,13 +30,13 @@ enum probe_feature_bit { /* rec_start.features: append only */
 };
 
 /*
- * Loads everything. *ret_reason is filled on failure: a sentence for the user, static.
+ * Loads everything, with rings for samples of that frequency. *ret_reason is filled on failure: a sentence for the user, static.
  *
  * -EOPNOTSUPP  no BTF, no cgroup v2, or a kernel before 5.10
  * -EPERM       locked down, or privileges are missing
  * others       errors of bpf(2), perf_event_open(2), mmap(2)
  */
-int probe_new(struct probe **ret, const char **ret_reason);
+int probe_new(uint32_t frequency_hz, struct probe **ret, const char **ret_reason);
 struct probe *probe_free(struct probe *p); /* NULL is fine */
 DEFINE_CLEANUP(struct probe *, probe_free);
 

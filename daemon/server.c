@@ -125,12 +125,15 @@ static void answer_invalid(struct client *c, const char *parameter) {
 
 /* ---- the programs ---- */
 
-static int need_collect(void *userdata, struct collect **ret, const char **ret_reason) {
+static int need_collect(void *userdata, uint32_t frequency_hz, struct collect **ret,
+                        const char **ret_reason) {
         struct server *s = userdata;
         int r;
 
+        if (s->collect && !collect_suits(s->collect, frequency_hz))
+                s->collect = collect_free(s->collect);
         if (!s->collect) {
-                r = collect_new(&s->collect, ret_reason);
+                r = collect_new(frequency_hz, &s->collect, ret_reason);
                 if (r < 0)
                         return r;
         }
@@ -407,7 +410,7 @@ static json_t *feature_list(struct server *s) {
         unsigned n;
         int r;
 
-        r = need_collect(s, &collect, &reason);
+        r = need_collect(s, FREQUENCY_DEFAULT, &collect, &reason);
         if (r < 0)
                 return json_pack("[{s:s, s:b, s:s}]", "name", "profiling", "available", 0, "reason",
                                  reason ?: strerror(-r));

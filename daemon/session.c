@@ -702,7 +702,7 @@ static void on_resolved(void *userdata, int error, const char *message) {
                 fail(s, PROFILER_ERROR_ALREADY_ARMED, json_pack("{s:o}", "unit", varlink_string(s->unit)));
                 return;
         }
-        r = s->world->collect(s->world->userdata, &collect, &reason);
+        r = s->world->collect(s->world->userdata, (uint32_t) s->options.frequency_hz, &collect, &reason);
         if (r < 0) {
                 fail(s, PROFILER_ERROR_CANNOT_PROFILE, json_pack("{s:s}", "reason", reason ?: strerror(-r)));
                 return;

@@ -32,7 +32,7 @@ struct session_world {
         uid_t worker_uid;
         gid_t worker_gid;
         /* Loads the programs when that has not been done. On error *ret_reason is a sentence. */
-        int (*collect)(void *userdata, struct collect **ret, const char **ret_reason);
+        int (*collect)(void *userdata, uint32_t frequency_hz, struct collect **ret, const char **ret_reason);
         /* Does another session follow this unit? */
         bool (*is_armed)(void *userdata, const char *unit, const struct session *except);
         void *userdata;

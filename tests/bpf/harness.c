@@ -678,7 +678,7 @@ int main(int argc, char **argv) {
 
         mount_point = argv[1];
         log_set_max_level(LOG_LEVEL_DEBUG);
-        r = collect_new(&collect, &reason);
+        r = collect_new(99, &collect, &reason);
         if (r < 0) {
                 printf("not ok %sload: %s (%s)\n", argv[2], reason, strerror(-r));
                 return 1;

@@ -251,7 +251,7 @@ void copies_hold_nothing_of_other_processes(void) {
 
         name_unit(&unit, "marks.service");
         target = target_of(&unit);
-        if (!expect(probe_new(&probe, &reason) == 0, "%s", reason) ||
+        if (!expect(probe_new(99, &probe, &reason) == 0, "%s", reason) ||
             !expect(probe_arm(probe, &target, NULL, FREQUENCY, &session, &frequency) == 0, "arming"))
                 return;
         make_cgroup(unit.dir);
