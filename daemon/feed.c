@@ -692,6 +692,8 @@ uint64_t feed_cpu_ns(struct feed *f) {
                 ns = f->cpu_ns;
         else
                 ns = pthread_getcpuclockid(f->thread, &clock) == 0 ? clock_ns(clock) : 0;
+        if (f->worker > 0 && clock_getcpuclockid(f->worker, &clock) == 0)
+                ns += clock_ns(clock);
         pthread_mutex_unlock(&f->lock);
         return ns;
 }

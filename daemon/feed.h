@@ -59,5 +59,5 @@ bool feed_blocked(struct feed *f, const struct worker_stack *stack, const struct
 void feed_finish(struct feed *f, uint64_t deadline_ns, void **ret, size_t *ret_bytes,
                  const char **ret_problem);
 
-/* CPU time of the thread so far. */
+/* CPU time of the thread and, while it runs, of the worker, so far. */
 uint64_t feed_cpu_ns(struct feed *f);
