@@ -10,7 +10,8 @@
 
 /*
  * bench_unwind COMMAND…: takes stacks of a running command, then unwinds all of them again and again with
- * ours and with libdwfl kept warm, by turns. Prints nanoseconds a frame, medians of the rounds.
+ * ours and with libdwfl kept warm, by turns. Prints how complete they are, and nanoseconds a frame, medians of the
+ * rounds.
  */
 
 enum { STACKS_MAX = 400, ROUNDS = 15 };
@@ -54,6 +55,46 @@ static double unwind_all_by_oracle(const struct stacks *s, struct oracle *o) {
         return (now_ns() - begin) / (double) total;
 }
 
+static bool read_word(const struct unwind_stack *s, uint64_t address, uint64_t *ret) {
+        uint64_t offset = address - s->regs[DWARF_RSP];
+
+        if (address < s->regs[DWARF_RSP] || s->size < sizeof(*ret) || offset > s->size - sizeof(*ret))
+                return false;
+        memcpy(ret, s->bytes + offset, sizeof(*ret));
+        return true;
+}
+
+/* What a profiler sees that follows frame pointers, as the kernel does. */
+static size_t by_frame_pointers(const struct unwind_stack *s, struct process *p) {
+        uint64_t rbp = s->regs[DWARF_RBP], next, caller;
+        struct unwind_mapping m;
+        size_t count = 1;
+
+        while (read_word(s, rbp, &next) && read_word(s, rbp + 8, &caller) &&
+               process_find(p, caller - 1, &m)) {
+                count++;
+                if (next <= rbp)
+                        break;
+                rbp = next;
+        }
+        return count;
+}
+
+static void count_frames(const struct stacks *s, struct process *p) {
+        struct unwind_frame frames[UNWIND_DEPTH_MAX];
+        size_t total = 0, by_pointers = 0, complete = 0, count;
+
+        for (size_t i = 0; i < s->count; i++) {
+                complete += unwind(&s->stack[i], process_find, p, frames, ARRAY_SIZE(frames), &count) ==
+                            REC_STACK_COMPLETE;
+                total += count;
+                by_pointers += by_frame_pointers(&s->stack[i], p);
+        }
+        printf("%zu stacks: complete %.2f%%, %.1f frames by CFI, %.1f by frame pointers\n", s->count,
+               100.0 * (double) complete / (double) s->count, (double) total / (double) s->count,
+               (double) by_pointers / (double) s->count);
+}
+
 static int by_value(const void *a, const void *b) {
         const double *x = a, *y = b;
 
@@ -67,6 +108,7 @@ static void measure(struct stacks *s, struct process *p) {
         s->done = true;
         if (!o)
                 return;
+        count_frames(s, p);
         unwind_all_by_oracle(s, o);
         unwind_all(s, p);
         for (size_t i = 0; i < ROUNDS; i++) {
