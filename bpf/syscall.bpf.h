@@ -416,6 +416,7 @@ static __always_inline int on_syscall_exit(const struct pt_regs *regs, long resu
         struct cpu_state *cpu = this_cpu();
         __u32 nr, argument, session, program;
         enum path_kind kind;
+        __u64 begin;
         __u16 error;
 
         if (!cpu)
@@ -441,7 +442,9 @@ static __always_inline int on_syscall_exit(const struct pt_regs *regs, long resu
                 return 0;
         if (kind == PATH_INOTIFY)
                 __sync_fetch_and_add(&stat_of(session)->inotify_watches, 1);
+        begin = bpf_ktime_get_ns();
         on_path(session, program, regs, nr, result, kind, argument);
+        __sync_fetch_and_add(&stat_of(session)->self_ns, bpf_ktime_get_ns() - begin);
         return 0;
 }
 

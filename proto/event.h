@@ -271,7 +271,7 @@ struct session_stat {
         __s64 in_io; /* members blocked in I/O now */
         __u64 calls;
         __u64 inotify_watches;
-        __u64 self_ns; /* spent in our own sampling programs */
+        __u64 self_ns; /* spent in our own programs for samples and paths */
         __u64 lost[LOSS_KIND_MAX];
 };
 
