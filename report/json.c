@@ -252,6 +252,24 @@ static json_t *make_processes(struct maker *m, const struct analysis *a) {
         return list;
 }
 
+/* Why stacks are not complete, and the frames that were kept of the longest. */
+static json_t *make_ends(struct maker *m, const struct quality *q) {
+        json_t *list = json_array();
+
+        for (uint32_t end = 0; end < REC_STACK_END_MAX; end++) {
+                json_t *o;
+
+                if (stack_end_is_complete(end) || q->ends[end].samples == 0)
+                        continue;
+                o = json_object();
+                set(m, o, "reason", string(recording_stack_end_str(end)));
+                set(m, o, "samples", number(q->ends[end].samples));
+                set(m, o, "frames", number(q->ends[end].frames));
+                append(m, list, o);
+        }
+        return list;
+}
+
 static json_t *make_stacks(struct maker *m, const struct analysis *a) {
         json_t *o = json_object();
 
@@ -259,6 +277,7 @@ static json_t *make_stacks(struct maker *m, const struct analysis *a) {
         set(m, o, "complete", number(a->quality.complete));
         set(m, o, "symbolised", number(a->quality.symbolised));
         set(m, o, "lost", number(a->quality.lost));
+        set(m, o, "incomplete", make_ends(m, &a->quality));
         return o;
 }
 

@@ -8,6 +8,10 @@
  * without end. An hour of samples of deep stacks stays below. */
 enum { FRAMES_MAX = 256 * 1024 * 1024 };
 
+bool stack_end_is_complete(uint32_t end) {
+        return end == REC_STACK_COMPLETE || end == REC_STACK_GONE;
+}
+
 /* What one stack adds for the `count` samples that have it. seen[m] == stack + 1: the module was met in it. */
 static void add_stack(const struct recording *r, uint32_t stack, uint32_t count, struct quality *q,
                       uint32_t *seen) {
@@ -32,8 +36,10 @@ static void add_stack(const struct recording *r, uint32_t stack, uint32_t count,
         q->named_frames += (uint64_t) count * named_frames;
         if (s->count > 0 && named_frames == s->count)
                 q->symbolised += count;
-        if (s->end == REC_STACK_COMPLETE || s->end == REC_STACK_GONE)
+        if (stack_end_is_complete(s->end))
                 q->complete += count;
+        q->ends[s->end].samples += count;
+        q->ends[s->end].frames = MAX(q->ends[s->end].frames, s->count);
 }
 
 bool sample_counts(const struct recording *r, const struct rec_sample *s) {
@@ -66,6 +72,8 @@ int quality_init(const struct recording *r, struct quality *ret) {
                 q.samples += sample_counts(r, r->samples + i);
                 if (r->samples[i].stack < r->n_stacks)
                         counts[r->samples[i].stack]++;
+                else
+                        q.ends[REC_STACK_NONE].samples += sample_counts(r, r->samples + i);
         }
         for (uint32_t i = 0; i < r->n_stacks; i++) {
                 frames += r->stacks[i].count;

@@ -12,12 +12,14 @@
 enum {
         PROCESSES_MAX = 64, /* with a profile of their own */
         PATH_MAX_ROWS = 4096, /* inlined ones included */
+        DIGITS_MAX = 10, /* of a row */
 };
 
 struct speedscope {
         const struct sample_stacks *stacks;
         FILE *out;
         uint32_t path[PATH_MAX_ROWS];
+        char text[PATH_MAX_ROWS * (DIGITS_MAX + 1) + 1]; /* of one sample */
         bool second; /* profile: a comma comes first */
 };
 
@@ -84,13 +86,26 @@ static int put_frames(const struct speedscope *w) {
         return r;
 }
 
+/* Numbers are most of the file: printf(3) takes ten times as long. */
+static char *put_row(char *at, uint32_t row) {
+        char digits[DIGITS_MAX], *p = digits + sizeof(digits);
+
+        *at++ = ',';
+        do
+                *--p = (char) ('0' + row % 10);
+        while (row /= 10);
+        return mempcpy(at, p, (size_t) (digits + sizeof(digits) - p));
+}
+
 static void put_sample(struct speedscope *w, const struct timed_stack *t, bool first) {
         size_t n = stack_path(w->stacks, t->leaf, w->path, PATH_MAX_ROWS);
+        char *end = w->text;
 
         fprintf(w->out, "%s[%zu", first ? "" : ",", w->stacks->n_rows + t->thread);
         for (size_t i = 0; i < n; i++)
-                fprintf(w->out, ",%u", w->path[i]);
-        fputc(']', w->out);
+                end = put_row(end, w->path[i]);
+        *end++ = ']';
+        fwrite(w->text, 1, (size_t) (end - w->text), w->out);
 }
 
 static const struct timed_stack *next_chosen(const struct sample_stacks *s, const struct choice *c,

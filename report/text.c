@@ -410,6 +410,31 @@ static int put_stacks(struct page *p, const struct analysis *a, unsigned budget)
 
 /* ---- honesty ---- */
 
+/* From one stack in a hundred on: why they are not complete, and how much of them there is. */
+static void put_ends(struct buf *b, const struct quality *q) {
+        bool any = false;
+
+        if ((uint64_t) (q->samples - MIN(q->complete, q->samples)) * 100 < q->samples || q->samples == 0)
+                return;
+        for (uint32_t end = 0; end < REC_STACK_END_MAX; end++) {
+                const struct end_quality *e = q->ends + end;
+
+                if (stack_end_is_complete(end) || (uint64_t) e->samples * 200 < q->samples || e->samples == 0)
+                        continue;
+                buf_puts(b, any ? ", " : " Incomplete: ");
+                text_count(b, e->samples);
+                buf_printf(b, " %s", recording_stack_end_str(end));
+                if (e->frames > 0) {
+                        buf_puts(b, " (up to ");
+                        text_count(b, e->frames);
+                        buf_puts(b, e->frames == 1 ? " frame)" : " frames)");
+                }
+                any = true;
+        }
+        if (any)
+                buf_putc(b, '.');
+}
+
 static void put_samples(struct page *p, const struct analysis *a) {
         const struct rec_start *s = a->recording->start;
         const struct quality *q = &a->quality;
@@ -442,6 +467,7 @@ static void put_samples(struct page *p, const struct analysis *a) {
                 text_count(&b, q->lost);
                 buf_puts(&b, " lost.");
         }
+        put_ends(&b, q);
         page_wrap(p, PAGE_GREY, 0, 2, buf_text(&b));
 }
 

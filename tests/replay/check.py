@@ -22,7 +22,9 @@ for row in report["breakdown"]:
     assert list(row) == ["kind", "detail", "process", "duration_usec", "share"]
 for process in report["processes"]:
     assert list(process) == ["pid", "comm", "exe", "command", "begin_usec", "end_usec", "samples"]
-assert list(report["stacks"]) == ["samples", "complete", "symbolised", "lost"]
+stacks = report["stacks"]
+assert list(stacks) == ["samples", "complete", "symbolised", "lost", "incomplete"]
+assert sum(i["samples"] for i in stacks["incomplete"]) == stacks["samples"] - stacks["complete"]
 assert list(report["cost"]) == ["duration_usec", "share"]
 
 # The breakdown adds up.

@@ -140,6 +140,20 @@ def stacks_of_young_processes(c):
 
 
 @case()
+def a_stack_that_is_too_deep_says_what_was_kept(c):
+    """5,000 frames of a kilobyte: as many as fit into a copy are kept, and that is said."""
+    service(c, "case-deep.service", "/services/stack 5000 300", extra="LimitSTACK=64M")
+    _, report, _ = c.profile("case-deep.service")
+    cut = {i["reason"]: i for i in report["stacks"]["incomplete"]}
+    check("stack copy ended" in cut, f"incomplete: {cut}")
+    kept = cut["stack copy ended"]
+    check(kept["samples"] >= 20 and 50 <= kept["frames"] <= 70, f"incomplete: {cut}")
+    screen = c.run("startprof", "info", report["recording"]).stdout
+    check(f"{kept['samples']} stack copy ended (up to {kept['frames']} frames)" in " ".join(screen.split()), screen)
+    check("descend" in folded(c, report), "no frame of the recursion")
+
+
+@case()
 def sibling_is_not_in(c):
     """A unit beside it burns CPU all the time and is in no process list and in no count."""
     service(c, "case-sibling.service", "/services/leave")
