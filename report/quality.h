@@ -26,7 +26,8 @@ struct quality {
         uint32_t complete; /* the stack reaches a root frame */
         uint32_t symbolised; /* it has frames, and every one has a name */
         uint64_t frames, named_frames; /* of all samples */
-        struct end_quality ends[REC_STACK_END_MAX]; /* by enum rec_stack_end; a sample without any is at NONE */
+        struct end_quality
+                ends[REC_STACK_END_MAX]; /* by enum rec_stack_end; a sample without any is at NONE */
         uint64_t lost;
         struct module_quality *modules; /* owned; those with samples, most samples first */
         uint32_t n_modules;

@@ -419,7 +419,8 @@ static void put_ends(struct buf *b, const struct quality *q) {
         for (uint32_t end = 0; end < REC_STACK_END_MAX; end++) {
                 const struct end_quality *e = q->ends + end;
 
-                if (stack_end_is_complete(end) || (uint64_t) e->samples * 200 < q->samples || e->samples == 0)
+                if (stack_end_is_complete(end) || (uint64_t) e->samples * 200 < q->samples ||
+                    e->samples == 0)
                         continue;
                 buf_puts(b, any ? ", " : " Incomplete: ");
                 text_count(b, e->samples);
