@@ -346,12 +346,21 @@ static bool is_initial_stack(const struct walk *w) {
         return !read_word(w, sp + 8 + 8 * argc, &end) || end == 0;
 }
 
-/* A thread between clone(2) and its first own instruction: glibc gives that place no CFI. */
+/* A thread between clone(2) and its first own instruction: glibc gives that place no CFI. It is behind the system call,
+ * or behind one or two of the instructions that follow there: test %rax,%rax; jl ERROR; je THREAD. */
 static bool is_newborn(const struct walk *w) {
-        const uint8_t *code = code_at(&w->here, w->regs.value[DWARF_RIP] - 2, 2);
+        static const uint8_t after_clone[] = { 0x0f, 0x05, 0x48, 0x85, 0xc0, 0x7c };
+        static const uint8_t places[] = { 2, 5, 7 };
 
-        return w->interrupted && w->regs.valid & BIT(DWARF_RAX) && w->regs.value[DWARF_RAX] == 0 && code &&
-               x86_syscall_ends(code, 2);
+        if (!w->interrupted || !(w->regs.valid & BIT(DWARF_RAX)) || w->regs.value[DWARF_RAX] != 0)
+                return false;
+        for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+                const uint8_t *code = code_at(&w->here, w->regs.value[DWARF_RIP] - places[i], places[i]);
+
+                if (code && memcmp(code, after_clone, MIN((size_t) places[i], sizeof(after_clone))) == 0)
+                        return true;
+        }
+        return false;
 }
 
 static bool is_root_without_cfi(const struct walk *w) {

@@ -674,6 +674,11 @@ static void a_thread_that_has_not_run_is_complete(void **state) {
         assert_int_equal(w->count, 1);
         w->stack.regs[DWARF_RAX] = 77; /* the parent */
         assert_int_equal(walk(w, F(5) + 0x20), REC_STACK_NO_CFI);
+        w->stack.regs[DWARF_RAX] = 0;
+        CODE_AT(w, F(5) + 0x20, 0x48, 0x85, 0xc0, 0x7c, 0x18);
+        assert_int_equal(walk(w, F(5) + 0x23), REC_STACK_COMPLETE);
+        assert_int_equal(walk(w, F(5) + 0x25), REC_STACK_COMPLETE);
+        assert_int_equal(walk(w, F(5) + 0x24), REC_STACK_NO_CFI);
 }
 
 static void in_a_system_call_the_address_is_inside_the_instruction(void **state) {
