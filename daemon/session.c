@@ -16,6 +16,7 @@
 #include "common/parse.h"
 #include "common/procfs.h"
 #include "common/unit_name.h"
+#include "daemon/cgroup_stat.h"
 #include "daemon/journal.h"
 #include "proto/recording.h"
 #include "proto/varlink.h"
@@ -60,6 +61,7 @@ struct session {
         struct systemd_unit *systemd_unit;
         struct start *start;
         struct capture *capture;
+        char *cgroup_dir, *cgroup_root; /* the unit's, and the manager's */
         sd_event_source *tick, *wake;
         int wake_fd;
         struct finished finished;
@@ -71,6 +73,7 @@ struct session {
         uint64_t realtime_offset_usec; /* CLOCK_REALTIME - CLOCK_MONOTONIC at arming */
         unsigned ticks;
         bool queued_told;
+        struct cgroup_stat cgroup_before, cgroup_now;
         pthread_t thread; /* FINISHING */
         pthread_mutex_t lock; /* around witnessed */
         struct witnessed witnessed[WITNESSED_MAX];
@@ -210,6 +213,7 @@ static void add_start(struct session *s, struct recording_writer *w, struct rec_
         if (outcome->unit_result[0])
                 add_property(w, "Result", outcome->unit_result);
         systemd_unit_properties(s->systemd_unit, add_property, w);
+        cgroup_stat_tell(&s->cgroup_before, &s->cgroup_now, s->cgroup_dir, add_property, w);
         add_host(w);
 }
 
@@ -359,6 +363,7 @@ static void start_finishing(struct session *s) {
         s->tick = sd_event_source_disable_unref(s->tick);
         tell(s, "finishing");
         s->phase = PHASE_FINISHING;
+        cgroup_stat_read(s->cgroup_dir, s->cgroup_root, &s->cgroup_now);
         capture_stop(s->capture, start_outcome(s->start)->end_ns);
         /* The thread reads the unit's properties, and a late signal would change them under it. */
         systemd_unit_stop(s->systemd_unit);
@@ -431,9 +436,11 @@ static void hear_witnesses(struct session *s) {
         pthread_mutex_unlock(&s->lock);
 
         for (unsigned i = 0; i < n; i++)
-                if (heard[i].kind == REC_MILESTONE_CGROUP)
+                if (heard[i].kind == REC_MILESTONE_CGROUP) {
                         start_cgroup(s->start, heard[i].time_ns);
-                else if (heard[i].kind == REC_MILESTONE_LISTEN)
+                        cgroup_stat_forget_own(&s->cgroup_before);
+                        cgroup_stat_forget_own(&s->cgroup_now);
+                } else if (heard[i].kind == REC_MILESTONE_LISTEN)
                         start_listen(s->start, heard[i].time_ns);
 }
 
@@ -470,6 +477,7 @@ static int on_tick(sd_event_source *source, uint64_t usec, void *userdata) {
         hear_witnesses(s);
         phase = start_outcome(s->start)->phase;
         if (phase == START_STARTING) {
+                cgroup_stat_read(s->cgroup_dir, s->cgroup_root, &s->cgroup_now);
                 capture_stat(s->capture, &stat);
                 start_tick(s->start, stat.on_cpu > 0 || stat.in_io > 0, stat.last_on_cpu_ns,
                            clock_ns(CLOCK_MONOTONIC));
@@ -571,7 +579,7 @@ static uint32_t components(const char *path) {
 }
 
 static int find_target(const struct systemd_unit *unit, unsigned version, struct target *target,
-                       char **ret_dir) {
+                       char **ret_dir, char **ret_root) {
         _cleanup_free_ char *hierarchy = NULL, *manager = NULL, *path = NULL, *root = NULL;
         _cleanup_close_ int proc = -EBADF;
         struct stat st;
@@ -590,6 +598,7 @@ static int find_target(const struct systemd_unit *unit, unsigned version, struct
                 return -errno;
         if (asprintf(ret_dir, "%s%s", root, path) < 0)
                 return -ENOMEM;
+        *ret_root = TAKE_PTR(root);
         *target = (struct target){
                 .root_id = st.st_ino, /* the id of a cgroup is its inode number, kernel 5.5 */
                 .depth = components(path),
@@ -608,13 +617,15 @@ static int arm(struct session *s, struct collect *collect) {
                 .milestone = on_witnessed,
                 .userdata = s,
         };
-        _cleanup_free_ char *dir = NULL;
         int r;
 
-        r = find_target(s->systemd_unit, systemd_version(s->world->systemd), &options.target, &dir);
+        r = find_target(s->systemd_unit, systemd_version(s->world->systemd), &options.target, &s->cgroup_dir,
+                        &s->cgroup_root);
         if (r < 0)
                 return r;
-        options.cgroup_dir = dir;
+        options.cgroup_dir = s->cgroup_dir;
+        cgroup_stat_read(s->cgroup_dir, s->cgroup_root, &s->cgroup_before);
+        s->cgroup_now = s->cgroup_before;
         return capture_new(collect, &options, &s->capture);
 }
 
@@ -737,6 +748,8 @@ struct session *session_free(struct session *s) {
         fd_close(s->wake_fd);
         pthread_mutex_destroy(&s->lock);
         fd_close(s->finished.unsaved_fd);
+        free(s->cgroup_dir);
+        free(s->cgroup_root);
         free(s->finished.recording);
         free(s->finished.cause);
         free(s->finished.message);

@@ -45,6 +45,7 @@ void analysis_row_text(struct buf *b, const struct breakdown_row *row) {
                 [PIECE_WAIT] = "waiting in ",
                 [PIECE_FAULT] = "waiting for a page",
                 [PIECE_RUNNABLE] = "ready, waiting for a CPU",
+                [PIECE_THROTTLED] = "throttled by its CPU quota",
                 [PIECE_SYSTEMD] = "in systemd",
                 [PIECE_NOT_OBSERVED] = "not observed",
         };

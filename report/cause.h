@@ -48,6 +48,8 @@ int cause_readiness_find(const struct analysis *a, struct finding *f);
 int cause_pidfile_find(const struct analysis *a, struct finding *f);
 int cause_start_post_find(const struct analysis *a, struct finding *f);
 int cause_sleep_find(const struct analysis *a, struct finding *f);
+int cause_cpu_throttled_find(const struct analysis *a, struct finding *f);
+int cause_memory_throttled_find(const struct analysis *a, struct finding *f);
 int cause_lock_find(const struct analysis *a, struct finding *f);
 int cause_dependency_find(const struct analysis *a, struct finding *f);
 int cause_before_exec_find(const struct analysis *a, struct finding *f);

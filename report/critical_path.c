@@ -33,15 +33,11 @@ struct window {
 
 const char *piece_kind_str(uint32_t kind) {
         static const char *const words[PIECE_KIND_MAX] = {
-                [PIECE_QUEUE] = "queue",
-                [PIECE_BEFORE_EXEC] = "before-exec",
-                [PIECE_CPU_USER] = "cpu-user",
-                [PIECE_CPU_KERNEL] = "cpu-kernel",
-                [PIECE_WAIT] = "wait",
-                [PIECE_FAULT] = "fault",
-                [PIECE_RUNNABLE] = "runnable",
-                [PIECE_SYSTEMD] = "systemd",
-                [PIECE_NOT_OBSERVED] = "not-observed",
+                [PIECE_QUEUE] = "queue",       [PIECE_BEFORE_EXEC] = "before-exec",
+                [PIECE_CPU_USER] = "cpu-user", [PIECE_CPU_KERNEL] = "cpu-kernel",
+                [PIECE_WAIT] = "wait",         [PIECE_FAULT] = "fault",
+                [PIECE_RUNNABLE] = "runnable", [PIECE_THROTTLED] = "throttled",
+                [PIECE_SYSTEMD] = "systemd",   [PIECE_NOT_OBSERVED] = "not-observed",
         };
 
         return kind < PIECE_KIND_MAX ? words[kind] : "not-observed";
@@ -559,6 +555,30 @@ static void follow(struct walk *w, uint64_t begin) {
         add_gap(w, previous, cursor, w->path.end_ns);
 }
 
+/* A thread that is throttled is ready: the kernel counts for the cgroup how long, summed over CPUs. */
+static void split_throttled(struct walk *w) {
+        const char *text = recording_property(w->r, "cgroup.cpu.throttled_usec");
+        uint64_t throttled = text ? strtoull(text, NULL, 10) : 0, runnable = 0;
+        size_t n = w->path.n_pieces;
+
+        throttled = MIN(throttled, UINT64_MAX / NSEC_PER_USEC) * NSEC_PER_USEC;
+        for (size_t i = 0; i < n; i++)
+                if (w->path.pieces[i].kind == PIECE_RUNNABLE)
+                        runnable += w->path.pieces[i].duration_ns;
+        throttled = MIN(throttled, runnable);
+        for (size_t i = 0; i < n && throttled > 0 && w->error >= 0; i++) {
+                struct piece part = w->path.pieces[i];
+
+                if (part.kind != PIECE_RUNNABLE)
+                        continue;
+                part.kind = PIECE_THROTTLED;
+                part.duration_ns = (uint64_t) ((unsigned __int128) part.duration_ns * throttled / runnable);
+                add_piece(w, part);
+                if (w->error >= 0)
+                        w->path.pieces[i].duration_ns -= part.duration_ns;
+        }
+}
+
 int critical_path_init(const struct recording *r, struct critical_path *ret) {
         const struct rec_start *s = r->start;
         struct walk w = { .r = r };
@@ -576,6 +596,7 @@ int critical_path_init(const struct recording *r, struct critical_path *ret) {
                 return w.error;
         add_plain(&w, PIECE_QUEUE, w.path.origin_ns, begin);
         follow(&w, begin);
+        split_throttled(&w);
         process_index_done(&w.index);
         if (w.error < 0) {
                 critical_path_done(&w.path);

@@ -30,6 +30,7 @@ enum piece_kind { /* in the order that they happen; words in piece_kind_str() */
                   PIECE_WAIT, /* blocked in `syscall`; REC_CALL_NONE: it is not known in what */
                   PIECE_FAULT, /* blocked in a page fault */
                   PIECE_RUNNABLE, /* ready, but other threads had the CPUs */
+                  PIECE_THROTTLED, /* ready, but its cgroup had used up its CPUQuota= */
                   PIECE_SYSTEMD, /* no process of the unit was waited for */
                   PIECE_NOT_OBSERVED, /* armed late, events lost */
                   PIECE_KIND_MAX,

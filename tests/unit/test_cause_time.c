@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "report/storm.h"
 #include "tests/unit/described.h"
 
 /* Causes that are a stretch of time: sleep, readiness-missing, start-post-wait, dependency-wait, before-exec,
@@ -30,6 +31,61 @@ static void a_sleep_of_a_child_counts(void **state) {
         assert_cause(d, "sleep");
         assert_non_null(strstr(d.analysis->findings[0].summary, "sleep 90 slept"));
         assert_non_null(strstr(d.analysis->findings[0].summary, "ExecStartPre="));
+}
+
+#define THROTTLED(by, usec)                                                                                 \
+        "property CPUQuotaPerSecUSec 200000\nproperty cgroup.cpu.throttled_by " by                          \
+        "\nproperty cgroup.cpu.throttled_usec " usec                                                        \
+        "\nproperty cgroup.cpu.periods 10\nproperty cgroup.cpu.throttled_periods 9\n"
+
+/* As much of the time ready as the kernel counted for the cgroup; the rest waited for a CPU. */
+static void a_quota_that_held_the_unit_is_the_verdict_from_a_quarter(void **state) {
+        static const char times[] = "wait 1 on-cpu blocked=400ms\nwait 1 none runnable=600ms count=0\n";
+        _described_ below = describe(ONE(""), THROTTLED("x.service", "249000"), times, NULL);
+        _described_ at = describe(ONE(""), THROTTLED("x.service", "250000"), times, NULL);
+        _described_ without = describe(ONE(""), times, NULL);
+
+        assert_cause(below, "none");
+        assert_cause(without, "none");
+        assert_cause(at, "cpu-throttled");
+        assert_int_equal(pieces_time(at.analysis, 1u << PIECE_THROTTLED, 0, REC_NONE), 250 * NSEC_PER_MSEC);
+        assert_int_equal(pieces_time(at.analysis, 1u << PIECE_RUNNABLE, 0, REC_NONE), 350 * NSEC_PER_MSEC);
+}
+
+/* Two CPUs may be throttled at once: no more than was spent ready. */
+static void throttling_is_not_longer_than_the_time_ready(void **state) {
+        _described_ d = describe(ONE(""), THROTTLED("x.service", "99000000"),
+                                 "wait 1 on-cpu blocked=400ms\nwait 1 none runnable=600ms count=0\n", NULL);
+
+        assert_int_equal(pieces_time(d.analysis, 1u << PIECE_THROTTLED, 0, REC_NONE), 600 * NSEC_PER_MSEC);
+        assert_int_equal(pieces_time(d.analysis, 1u << PIECE_RUNNABLE, 0, REC_NONE), 0);
+}
+
+static void the_quota_of_a_slice_is_named(void **state) {
+        _described_ d = describe(ONE("unit=x.service "), THROTTLED("busy.slice", "600000"),
+                                 "wait 1 on-cpu blocked=400ms\nwait 1 none runnable=600ms count=0\n", NULL);
+
+        assert_cause(d, "cpu-throttled");
+        assert_string_equal(evidence_text(d.analysis->findings, "quota"), "the CPU quota of busy.slice");
+        assert_null(d.analysis->findings[0].advice[0].dropin);
+}
+
+static void memory_that_is_short_is_the_verdict_from_a_quarter(void **state) {
+        static const char wait[] = "wait 1 none blocked=1s\n";
+        _described_ below = describe(
+                ONE(""), "property cgroup.memory.high 40\nproperty cgroup.memory.stall_usec 249000\n", wait,
+                NULL);
+        _described_ at = describe(
+                ONE(""), "property cgroup.memory.high 40\nproperty cgroup.memory.stall_usec 250000\n", wait,
+                NULL);
+        _described_ unmet = describe(
+                ONE(""), "property cgroup.memory.high 0\nproperty cgroup.memory.stall_usec 250000\n", wait,
+                NULL);
+
+        assert_cause(below, "none");
+        assert_cause(unmet, "none"); /* pressure of the machine, not of the limit */
+        assert_cause(at, "memory-throttled");
+        assert_string_equal(evidence_text(at.analysis->findings, "limit"), "MemoryHigh=");
 }
 
 static void a_lock_is_waited_for(void **state) {
@@ -239,6 +295,10 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_sleep_is_the_verdict_from_a_quarter),
                 cmocka_unit_test(a_sleep_of_a_child_counts),
+                cmocka_unit_test(a_quota_that_held_the_unit_is_the_verdict_from_a_quarter),
+                cmocka_unit_test(throttling_is_not_longer_than_the_time_ready),
+                cmocka_unit_test(the_quota_of_a_slice_is_named),
+                cmocka_unit_test(memory_that_is_short_is_the_verdict_from_a_quarter),
                 cmocka_unit_test(a_lock_is_waited_for),
                 cmocka_unit_test(a_lock_has_its_file),
                 cmocka_unit_test(start_post_beats_sleep),

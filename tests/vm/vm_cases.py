@@ -87,6 +87,8 @@ def quota(c):
     stat = c.run("cat", "/sys/fs/cgroup/system.slice/case-quota.service/cpu.stat").stdout
     check(int(re.search(r"nr_throttled (\d+)", stat)[1]) >= 10, f"the kernel throttled nothing: {stat}")
     check(rows.get("throttled", 0) > 0.4, f"shares {rows}")
+    verdict = report["verdict"]
+    equal((verdict["cause"], verdict["evidence"]["quota"]), ("cpu-throttled", "CPUQuota=20%"), "verdict")
     return f"throttled {rows['throttled']:.0%}"
 
 
