@@ -14,7 +14,6 @@
  *   fd-close-storm      closing descriptors that are not open (FC-02)
  *   missing-file-storm  looking for files that do not exist (FC-11)
  *   file-walk           looking at, or changing, every file of a tree (FC-05, FC-55)
- *   sync-storm          waiting for the disk to have everything, often or once (FC-06, FC-21)
  */
 
 /* Calls that are the work of a cause found before. */
@@ -150,57 +149,4 @@ int cause_walk_find(const struct analysis *a, struct finding *f) {
                         ? "Set the owner once, when the files are made, or use StateDirectory= with User=."
                         : "Let it keep what it found, or look at a smaller tree.");
         return finish(f, "file walk", &b);
-}
-
-/* The longest single wait in such a call. */
-static uint64_t longest_wait(const struct analysis *a, uint32_t program, uint32_t classes) {
-        uint64_t longest = 0;
-
-        for (uint32_t i = 0; i < a->recording->n_waits; i++) {
-                const struct rec_wait *w = a->recording->waits + i;
-
-                if ((analysis_classes(a, w->syscall) & classes) &&
-                    process_program(a->recording, w->process) == program)
-                        longest = MAX(longest, w->longest_ns);
-        }
-        return longest;
-}
-
-static bool made_call(const struct analysis *a, uint32_t program, const char *name) {
-        for (uint32_t i = 0; i < a->recording->n_calls; i++) {
-                const struct rec_call *c = a->recording->calls + i;
-                const char *made = syscall_name(c->syscall);
-
-                if (c->program == program && made && streq(made, name))
-                        return true;
-        }
-        return false;
-}
-
-/* One sync() is enough if it took the time. Not disk-read: nothing is read in these calls. */
-int cause_sync_find(const struct analysis *a, struct finding *f) {
-        const uint32_t kinds = 1u << PIECE_WAIT | 1u << PIECE_CPU_KERNEL | 1u << PIECE_RUNNABLE;
-        _cleanup_(buf_done) struct buf b = BUF_NULL;
-        struct storm s = storm_find(a, CALL_SYNC, STORM_SUCCESS);
-        uint64_t longest;
-
-        if (s.count == 0 || !begin(a, &s, CALL_SYNC, f))
-                return 0;
-        f->duration_ns = pieces_time(a, kinds, CALL_SYNC, s.program);
-        longest = longest_wait(a, s.program, CALL_SYNC);
-        finding_number(f, "syncs", s.count);
-        finding_number(f, "longest_usec", longest / NSEC_PER_USEC);
-        text_count(&b, s.count);
-        buf_printf(&b, " %s that wait%s for the disk took ", s.count == 1 ? "sync" : "syncs",
-                   s.count == 1 ? "s" : "");
-        put_time_and_share(&b, a, f->duration_ns);
-        tell_who(a, &s, f, &b);
-        if (made_call(a, s.program, "sync") || made_call(a, s.program, "syncfs")) {
-                finding_detail(f, "sync() waits for whatever any program of the machine has written.");
-                finding_advice(f, NULL, "Leave it out, or sync only the file that matters.");
-        } else
-                finding_advice(f, NULL,
-                               "Sync once at the end instead of once a file; after a crash raise "
-                               "TimeoutStartSec=.");
-        return finish(f, s.count == 1 ? "sync" : "sync storm", &b);
 }

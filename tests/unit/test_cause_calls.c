@@ -140,7 +140,46 @@ static void many_fsyncs_are_counted(void **state) {
 
         assert_cause(d, "sync-storm");
         assert_int_equal(evidence_number(d.analysis->findings, "syncs"), 41210);
+        assert_int_equal(evidence_number(d.analysis->findings, "fsync"), 41203);
+        assert_int_equal(evidence_number(d.analysis->findings, "fdatasync"), 7);
         assert_int_equal(d.analysis->findings[0].duration_ns, 980 * NSEC_PER_MSEC);
+        assert_non_null(strstr(d.analysis->findings[0].summary,
+                               "41,203 calls of fsync() and 7 of fdatasync() took"));
+}
+
+/* An innocent-looking call behind which is sync(): nothing of it is in any path. */
+static void calls_of_sync_say_what_they_wait_for(void **state) {
+        _described_ sync = describe(START REST("20ms"),
+                                    "wait 1 sync blocked=980ms longest=2ms\ncall 1 sync count=4000\n", NULL);
+        _described_ fs =
+                describe(START REST("20ms"),
+                         "wait 1 syncfs blocked=980ms longest=2ms\ncall 1 syncfs count=4000\n", NULL);
+
+        assert_cause(sync, "sync-storm");
+        assert_non_null(strstr(sync.analysis->findings[0].summary, "4,000 calls of sync() took"));
+        assert_non_null(strstr(sync.analysis->findings[0].detail[0], "every file system"));
+        assert_non_null(strstr(fs.analysis->findings[0].detail[0], "to that file system"));
+}
+
+static void synced_files_are_named(void **state) {
+        _described_ many = describe(START REST("20ms"),
+                                    "wait 1 fsync blocked=980ms\ncall 1 fsync count=4000\n"
+                                    "path sync 1 /srv/db/base at=1ms count=30 to=900ms\n"
+                                    "path sync 1 /srv/db/base/d3 at=950ms\n"
+                                    "path sync 1 /srv/db/wal/1 at=990ms\n"
+                                    "path sync 1 socket:[77] at=995ms\n",
+                                    NULL);
+        _described_ one = describe(START REST("20ms"),
+                                   "wait 1 fsync blocked=980ms\ncall 1 fsync count=4000\n"
+                                   "path sync 1 /srv/lock at=1ms\npath sync 1 /srv/lock at=2ms\n",
+                                   NULL);
+
+        assert_cause(many, "sync-storm");
+        assert_int_equal(evidence_number(many.analysis->findings, "files_seen"), 32);
+        assert_string_equal(evidence_text(many.analysis->findings, "top_directory"), "/srv/db");
+        assert_string_equal(evidence_text(many.analysis->findings, "first_path"), "/srv/db/base");
+        assert_int_equal(evidence_number(one.analysis->findings, "files_seen"), 1);
+        assert_non_null(strstr(one.analysis->findings[0].detail[0], "/srv/lock each time"));
 }
 
 /* ---- call-storm ---- */
@@ -176,6 +215,8 @@ int main(void) {
                 cmocka_unit_test(a_watch_storm_is_not_called_a_walk),
                 cmocka_unit_test(one_long_sync_is_enough),
                 cmocka_unit_test(many_fsyncs_are_counted),
+                cmocka_unit_test(calls_of_sync_say_what_they_wait_for),
+                cmocka_unit_test(synced_files_are_named),
                 cmocka_unit_test(another_call_is_a_storm_of_its_own),
                 cmocka_unit_test(idle_calls_are_no_storm),
         };
