@@ -16,6 +16,7 @@ const struct cause causes[] = {
         { "missing-file-storm", "missing-file storm", cause_missing_find, CAUSE_PERCENT, CAUSE_USEC, false },
         { "file-walk", "file walk", cause_walk_find, CAUSE_PERCENT, CAUSE_USEC, false },
         { "readiness-missing", "readiness missing", cause_readiness_find, CAUSE_PERCENT, CAUSE_USEC, true },
+        { "inotify-limit", "inotify limit", cause_inotify_limit_find, CAUSE_PERCENT, 0, true },
         { "pidfile-missing", "PID file missing", cause_pidfile_find, CAUSE_PERCENT, CAUSE_USEC, true },
         { "start-post-wait", "ExecStartPost", cause_start_post_find, CAUSE_PERCENT, CAUSE_USEC, false },
         { "sleep", "sleep", cause_sleep_find, CAUSE_PERCENT, CAUSE_USEC, false },
@@ -54,7 +55,7 @@ static int look_for(struct analysis *a, const struct cause *cause) {
         f.title = cause->title;
         if (r > 0 && f.error < 0)
                 r = f.error;
-        if (r <= 0 || !reaches(a, &f, FINDING_PERCENT, FINDING_USEC)) {
+        if (r <= 0 || !reaches(a, &f, FINDING_PERCENT, MIN((uint64_t) FINDING_USEC, cause->verdict_usec))) {
                 finding_done(&f);
                 return r < 0 ? r : 0;
         }

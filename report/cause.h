@@ -45,6 +45,7 @@ int cause_missing_find(const struct analysis *a, struct finding *f);
 int cause_walk_find(const struct analysis *a, struct finding *f);
 int cause_fork_find(const struct analysis *a, struct finding *f);
 int cause_readiness_find(const struct analysis *a, struct finding *f);
+int cause_inotify_limit_find(const struct analysis *a, struct finding *f);
 int cause_pidfile_find(const struct analysis *a, struct finding *f);
 int cause_start_post_find(const struct analysis *a, struct finding *f);
 int cause_sleep_find(const struct analysis *a, struct finding *f);

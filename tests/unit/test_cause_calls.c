@@ -182,6 +182,50 @@ static void synced_files_are_named(void **state) {
         assert_non_null(strstr(one.analysis->findings[0].detail[0], "/srv/lock each time"));
 }
 
+/* ---- inotify-limit ---- */
+
+#define FAILED_START(exit)                                                                                  \
+        "start begin=0 until=12ms result=failed end=exit max-instances=128 max-watches=65536\n"             \
+        "process 1 begin=0 exec=0 end=11ms exit=" exit " comm=app slot=ExecStart exe=/opt/app/app\n"        \
+        "wait 1 on-cpu blocked=10ms\n"
+
+static void no_instance_left_is_why_the_start_failed(void **state) {
+        _described_ d = describe(FAILED_START("34304"), "call 1 inotify_init1 error=EMFILE count=1\n", NULL);
+        const struct finding *f = finding_of(&d, "inotify-limit");
+
+        assert_cause(d, "inotify-limit");
+        assert_string_equal(evidence_text(f, "limit"), "fs.inotify.max_user_instances");
+        assert_int_equal(evidence_number(f, "limit_value"), 128);
+}
+
+static void no_watch_left_is_why_the_start_failed(void **state) {
+        _described_ d = describe(FAILED_START("256"),
+                                 "call 1 inotify_init1 count=1\n"
+                                 "call 1 inotify_add_watch error=ENOSPC count=1\n"
+                                 "path inotify-limit 1 /opt/app/conf at=9ms result=-28\n",
+                                 NULL);
+        const struct finding *f = finding_of(&d, "inotify-limit");
+
+        assert_cause(d, "inotify-limit");
+        assert_string_equal(evidence_text(f, "path"), "/opt/app/conf");
+        assert_int_equal(evidence_number(f, "limit_value"), 65536);
+}
+
+static void other_ends_are_not_for_the_inotify_limit(void **state) {
+        _described_ copes = describe(FAILED_START("0"), "call 1 inotify_init1 error=EMFILE count=1\n", NULL);
+        _described_ up = describe(START REST("900ms"), "call 1 inotify_init1 error=EMFILE count=1\n", NULL);
+        _described_ descriptors = describe(FAILED_START("256"),
+                                           "call 1 inotify_init1 error=EMFILE count=1\n"
+                                           "call 1 openat error=EMFILE count=3\n",
+                                           NULL);
+        _described_ other = describe(FAILED_START("256"), "call 1 inotify_init1 count=1\n", NULL);
+
+        assert_null(finding_of(&copes, "inotify-limit"));
+        assert_null(finding_of(&up, "inotify-limit"));
+        assert_null(finding_of(&descriptors, "inotify-limit"));
+        assert_null(finding_of(&other, "inotify-limit"));
+}
+
 /* ---- call-storm ---- */
 
 static void another_call_is_a_storm_of_its_own(void **state) {
@@ -217,6 +261,9 @@ int main(void) {
                 cmocka_unit_test(many_fsyncs_are_counted),
                 cmocka_unit_test(calls_of_sync_say_what_they_wait_for),
                 cmocka_unit_test(synced_files_are_named),
+                cmocka_unit_test(no_instance_left_is_why_the_start_failed),
+                cmocka_unit_test(no_watch_left_is_why_the_start_failed),
+                cmocka_unit_test(other_ends_are_not_for_the_inotify_limit),
                 cmocka_unit_test(another_call_is_a_storm_of_its_own),
                 cmocka_unit_test(idle_calls_are_no_storm),
         };
