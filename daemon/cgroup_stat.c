@@ -94,7 +94,7 @@ void cgroup_stat_forget_own(struct cgroup_stat *stat) {
 
 /* Name of the n-th cgroup from the end of the path. */
 static void level_name(const char *dir, unsigned n, char *ret, size_t bytes) {
-        const char *end = dir + strlen(dir), *begin = end;
+        const char *end = dir + strlen(dir), *begin;
 
         for (;; n--) {
                 for (begin = end; begin > dir && begin[-1] != '/';)
