@@ -73,6 +73,72 @@ struct linux_binprm {
         const char *filename;
 };
 
+struct qstr {
+        const unsigned char *name;
+};
+
+struct dentry {
+        struct qstr d_name;
+};
+
+struct path {
+        struct dentry *dentry;
+};
+
+struct inode {
+        unsigned short i_mode;
+};
+
+struct file {
+        struct path f_path;
+        struct inode *f_inode;
+        void *private_data; /* of a socket: struct socket */
+};
+
+struct fdtable {
+        unsigned int max_fds;
+        struct file **fd;
+};
+
+struct files_struct {
+        struct fdtable *fdt;
+};
+
+struct in6_addr___bytes {
+        __u8 bytes[16];
+};
+
+struct sock_common {
+        unsigned short skc_family;
+        unsigned char skc_state; /* net/tcp_states.h */
+        __u32 skc_daddr; /* of the peer, in the order of the network, as the port */
+        __u16 skc_dport;
+        struct in6_addr___bytes skc_v6_daddr; /* with CONFIG_IPV6 */
+};
+
+struct sock {
+        struct sock_common __sk_common;
+};
+
+struct socket {
+        short type;
+        struct sock *sk;
+};
+
+struct sockaddr_un___bytes {
+        unsigned short sun_family;
+};
+
+struct unix_address {
+        int len;
+        struct sockaddr_un___bytes name[0];
+};
+
+struct unix_sock {
+        struct unix_address *addr;
+        struct sock *peer;
+};
+
 struct thread_info {
         __u32 status;
 };
@@ -97,6 +163,7 @@ struct task_struct {
         char comm[16];
         struct signal_struct *signal;
         struct css_set *cgroups;
+        struct files_struct *files;
         struct thread_struct thread;
         unsigned long sas_ss_sp; /* the alternate signal stack, sigaltstack(2) */
         size_t sas_ss_size;

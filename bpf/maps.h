@@ -84,7 +84,7 @@ struct dir_key {
 
 /* How many paths of each kind a program had, to choose those that are told. */
 struct path_counts {
-        __u32 count[PATH_KIND_MAX + 5]; /* 16: a power of two spares a multiplication */
+        __u32 count[PATH_KIND_MAX + 4]; /* 16: a power of two spares a multiplication */
 };
 
 /* A counter of one CPU on its way into the map `calls`. */

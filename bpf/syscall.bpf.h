@@ -375,12 +375,15 @@ __noinline int handle_path(__u32 kind, __u32 argument) {
         return 0;
 }
 
-static __always_inline void on_path(__u32 session, __u32 program, const struct pt_regs *regs, __u32 nr,
-                                    long result, enum path_kind kind, __u32 argument) {
+#include "bpf/object.bpf.h"
+
+/* Puts the call into the scratch; NULL: cannot be. */
+static __always_inline struct path_scratch *note_call(__u32 session, __u32 program, const struct pt_regs *regs, __u32 nr,
+                                                      long result, enum path_kind kind) {
         struct path_scratch *scratch = get_path_scratch();
 
         if (!scratch)
-                return;
+                return NULL;
         scratch->event.head.session = session;
         scratch->event.kind = kind;
         scratch->event.syscall = nr;
@@ -391,7 +394,18 @@ static __always_inline void on_path(__u32 session, __u32 program, const struct p
         scratch->arguments[1] = regs->si;
         scratch->arguments[2] = regs->dx;
         scratch->program = program;
-        handle_path(kind, argument);
+        return scratch;
+}
+
+static __always_inline void on_path(__u32 session, __u32 program, const struct pt_regs *regs, __u32 nr,
+                                    long result, enum path_kind kind, __u32 argument) {
+        if (note_call(session, program, regs, nr, result, kind))
+                handle_path(kind, argument);
+}
+
+static __always_inline void on_waited(__u32 session, __u32 program, const struct pt_regs *regs, __u32 nr, long result) {
+        if (note_call(session, program, regs, nr, result, PATH_OBJECT))
+                handle_object(nr);
 }
 
 /* The last process that made a call on this CPU is likely to make the next one, and most are no members. */
@@ -430,8 +444,13 @@ static __always_inline int on_syscall_exit(const struct pt_regs *regs, long resu
         nr = call_number(regs->orig_ax, current_call_table());
         if (nr == SYSCALL_NONE)
                 return 0;
-        if (cpu->pending_tid != 0 && cpu->pending_tid == (__u32) ids)
-                finish_telling(is_exec(nr) && result == 0 ? FINISH_EXEC : FINISH_WITH_STACK);
+        if (cpu->pending_tid != 0 && cpu->pending_tid == (__u32) ids) {
+                bool gone = is_exec(nr) && result == 0;
+
+                finish_telling(gone ? FINISH_EXEC : FINISH_WITH_STACK);
+                if (!gone)
+                        on_waited(session, program, regs, nr, result);
+        }
 
         error = error_of(result);
         count_call(cpu, session, program, nr, error);

@@ -586,13 +586,31 @@ static uint32_t descriptor_text(struct ledger *l, uint32_t pid, uint64_t descrip
         return n > 0 ? text_pool_add(l->texts, target, (size_t) n) : 0;
 }
 
+static bool is_socket(const struct event_path *event) {
+        uint64_t kind = event->argument >> OBJECT_KIND_SHIFT;
+
+        return kind >= OBJECT_TCP && kind <= OBJECT_SOCKET;
+}
+
+/* The whole path while the process lives; after that the last part of it, which the kernel told. A call that opens has
+ * no descriptor yet, and its path is whole. */
+static uint32_t object_text(struct ledger *l, const struct event_path *event, size_t bytes) {
+        uint32_t fd = (uint32_t) event->argument, text = 0;
+
+        if (event->syscall != SYS_open && event->syscall != SYS_openat)
+                text = descriptor_text(l, event->head.tgid, fd);
+        return text != 0 ? text : text_pool_add(l->texts, event->path, bytes);
+}
+
 static uint32_t path_text(struct ledger *l, const struct event_path *event) {
         size_t bytes = MIN(event->path_size, (uint32_t) EVENT_PATH_MAX);
         _cleanup_(buf_done) struct buf b = BUF_NULL;
 
         if (event->kind == PATH_SYNC || event->kind == PATH_LOCK)
                 return descriptor_text(l, event->head.tgid, event->argument);
-        if (event->kind != PATH_CONNECT)
+        if (event->kind == PATH_OBJECT && !is_socket(event))
+                return object_text(l, event, bytes);
+        if (event->kind != PATH_CONNECT && event->kind != PATH_OBJECT)
                 return text_pool_add(l->texts, event->path, bytes);
         address_text(&b, event->path, bytes);
         return text_pool_add(l->texts, buf_text(&b), b.size);
@@ -605,6 +623,7 @@ static enum rec_path_kind path_kind_of(uint32_t kind) {
                 [PATH_NOTIFY] = REC_PATH_NOTIFY,   [PATH_CHDIR] = REC_PATH_CHDIR,
                 [PATH_OPEN] = REC_PATH_OPEN,       [PATH_SYNC] = REC_PATH_SYNC,
                 [PATH_LOCK] = REC_PATH_LOCK,       [PATH_INOTIFY_LIMIT] = REC_PATH_INOTIFY_LIMIT,
+                [PATH_OBJECT] = REC_PATH_OBJECT,
         };
 
         return kind < PATH_KIND_MAX ? kinds[kind] : 0;
@@ -638,9 +657,14 @@ static void on_path(struct ledger *l, const struct event_path *event) {
                 add_milestone(l, REC_MILESTONE_READY_SENT, event->head.time_ns, index, process->row.comm);
 }
 
+static bool is_of_wait(const struct event_head *head) {
+        return head->type == EVENT_WAIT ||
+               (head->type == EVENT_PATH && ((const struct event_path *) head)->kind == PATH_OBJECT);
+}
+
 void ledger_event(struct ledger *l, const struct event_head *head, size_t bytes, const struct pins *pins) {
-        /* A wait is told when it is over; what of it lies before the end counts. */
-        if (head->time_ns < l->options.begin_ns || (head->time_ns > l->end_ns && head->type != EVENT_WAIT)) {
+        /* A wait is told when it is over, with what it was for; what of it lies before the end counts. */
+        if (head->time_ns < l->options.begin_ns || (head->time_ns > l->end_ns && !is_of_wait(head))) {
                 l->after_end += head->type == EVENT_SAMPLE && head->time_ns > l->end_ns;
                 return;
         }

@@ -175,8 +175,29 @@ enum path_kind {
         PATH_OPEN, /* open that succeeded (bounded sample) */
         PATH_SYNC, /* fsync, fdatasync, sync_file_range: the descriptor in `argument` */
         PATH_LOCK, /* flock, fcntl lock: the descriptor in `argument` */
+        PATH_OBJECT, /* what a wait that was told just before, by the same thread, was for; argument: see enum object_kind */
         PATH_INOTIFY_LIMIT, /* inotify_init1 EMFILE, inotify_add_watch ENOSPC */
         PATH_KIND_MAX,
+};
+
+/* PATH_OBJECT: kind, TCP state and descriptor are in `argument`. Of sockets, `path` is the address of the peer, as a
+ * struct sockaddr; of files, the last part of the name. */
+enum object_kind {
+        OBJECT_OTHER,
+        OBJECT_FILE,
+        OBJECT_DIRECTORY,
+        OBJECT_PIPE, /* or FIFO */
+        OBJECT_DEVICE,
+        OBJECT_TCP,
+        OBJECT_UDP,
+        OBJECT_UNIX,
+        OBJECT_SOCKET, /* of another family */
+        OBJECT_KIND_MAX,
+};
+
+enum {
+        OBJECT_STATE_SHIFT = 32,
+        OBJECT_KIND_SHIFT = 40,
 };
 
 struct event_path {

@@ -255,6 +255,26 @@ enum rec_path_kind { /* stored: append only */
                      REC_PATH_SYNC,
                      REC_PATH_LOCK,
                      REC_PATH_INOTIFY_LIMIT,
+                     REC_PATH_OBJECT, /* what a wait was for; argument: enum rec_object_kind, see rec_object_…() */
+};
+
+enum rec_object_kind { /* stored: append only */
+                       REC_OBJECT_OTHER,
+                       REC_OBJECT_FILE,
+                       REC_OBJECT_DIRECTORY,
+                       REC_OBJECT_PIPE,
+                       REC_OBJECT_DEVICE,
+                       REC_OBJECT_TCP,
+                       REC_OBJECT_UDP,
+                       REC_OBJECT_UNIX,
+                       REC_OBJECT_SOCKET,
+                       REC_OBJECT_MAX,
+};
+
+/* Parts of the argument of a REC_PATH_OBJECT. The path is that of the file, or the peer's address. */
+enum {
+        REC_OBJECT_STATE_SHIFT = 32, /* of TCP, 8 bits; the descriptor is below */
+        REC_OBJECT_KIND_SHIFT = 40,
 };
 
 struct rec_path { /* a bounded sample: the first of each kind, then every so many */
