@@ -12,6 +12,7 @@
 #include "symbolize/kallsyms.h"
 #include "symbolize/mini_debuginfo.h"
 #include "symbolize/nativeaot.h"
+#include "symbolize/plt.h"
 #include "symbolize/symbols.h"
 
 enum { RAW_NAME_MAX = DEMANGLE_OUTPUT_MAX };
@@ -317,6 +318,27 @@ static bool find_method(struct name_module *m, uint64_t vaddr, struct name *ret)
         return true;
 }
 
+/* "clock_gettime@plt", as disassemblers call it. 1: it is one; 0: not; -ENOMEM. */
+static int find_stub(struct name_module *m, uint64_t vaddr, struct name *ret) {
+        _cleanup_free_ char *function = NULL;
+        char *text;
+        const char *raw;
+        uint64_t start;
+        int r;
+
+        if (plt_find(m->image, vaddr, &raw, &start) < 0)
+                return 0;
+        r = readable(m, vaddr, raw, &function);
+        if (r < 0)
+                return r;
+        if (asprintf(&text, "%s@plt", function) < 0)
+                return -ENOMEM;
+        free(m->text);
+        m->text = text;
+        *ret = (struct name){ .text = text, .source = REC_SOURCE_DYNSYM, .displacement = vaddr - start };
+        return 1;
+}
+
 int name_find(struct name_module *m, uint64_t offset, struct name *ret) {
         struct symbol symbol;
         char *text;
@@ -340,8 +362,10 @@ int name_find(struct name_module *m, uint64_t offset, struct name *ret) {
         if (find_method(m, vaddr, ret))
                 return 0;
         if (find_symbol(m, vaddr, &symbol) < 0) {
-                find_nothing(m, vaddr, ret);
-                return 0;
+                r = find_stub(m, vaddr, ret);
+                if (r == 0)
+                        find_nothing(m, vaddr, ret);
+                return MIN(r, 0);
         }
         r = readable(m, vaddr, symbol.name, &text);
         if (r < 0)
