@@ -117,7 +117,8 @@ static __always_inline void describe_unix(struct event_path *event, struct unix_
         event->path_size = length;
 }
 
-static __always_inline enum object_kind describe_socket(struct event_path *event, struct file *file, __u8 *state) {
+static __always_inline enum object_kind describe_socket(struct event_path *event, struct file *file,
+                                                        __u8 *state) {
         struct socket *socket = BPF_CORE_READ(file, private_data);
         struct sock *sk = socket ? BPF_CORE_READ(socket, sk) : NULL;
         __s16 type = socket ? BPF_CORE_READ(socket, type) : 0;

@@ -378,8 +378,9 @@ __noinline int handle_path(__u32 kind, __u32 argument) {
 #include "bpf/object.bpf.h"
 
 /* Puts the call into the scratch; NULL: cannot be. */
-static __always_inline struct path_scratch *note_call(__u32 session, __u32 program, const struct pt_regs *regs, __u32 nr,
-                                                      long result, enum path_kind kind) {
+static __always_inline struct path_scratch *note_call(__u32 session, __u32 program,
+                                                      const struct pt_regs *regs, __u32 nr, long result,
+                                                      enum path_kind kind) {
         struct path_scratch *scratch = get_path_scratch();
 
         if (!scratch)
@@ -403,7 +404,8 @@ static __always_inline void on_path(__u32 session, __u32 program, const struct p
                 handle_path(kind, argument);
 }
 
-static __always_inline void on_waited(__u32 session, __u32 program, const struct pt_regs *regs, __u32 nr, long result) {
+static __always_inline void on_waited(__u32 session, __u32 program, const struct pt_regs *regs, __u32 nr,
+                                      long result) {
         if (note_call(session, program, regs, nr, result, PATH_OBJECT))
                 handle_object(nr);
 }

@@ -147,6 +147,9 @@ static int analyse(struct analysis *a, const struct recording *r) {
         error = language_gaps(r, &a->gaps, &a->n_gaps);
         if (error < 0)
                 return error;
+        error = peers_init(r, &a->peers);
+        if (error < 0)
+                return error;
         error = causes_find(a);
         if (error < 0)
                 return error;
@@ -175,6 +178,7 @@ struct analysis *analysis_free(struct analysis *a) {
         breakdown_done(&a->breakdown);
         quality_done(&a->quality);
         free(a->gaps);
+        peers_done(&a->peers);
         free(a->milestones);
         free(a->consists_of);
         free(a);

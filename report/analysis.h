@@ -6,6 +6,7 @@
 #include "report/critical_path.h"
 #include "report/finding.h"
 #include "report/language.h"
+#include "report/peer.h"
 #include "report/quality.h"
 #include "report/syscalls.h"
 
@@ -24,6 +25,7 @@ struct analysis {
         struct quality quality;
         struct language_gap *gaps; /* owned */
         size_t n_gaps;
+        struct peers peers;
         uint32_t *milestones; /* owned: indexes in the order of time */
         uint32_t classes[SYSCALL_NUMBERS]; /* syscall_classes() of every number */
         struct finding findings[ANALYSIS_FINDINGS_MAX]; /* the verdict first, then by time */
