@@ -128,9 +128,9 @@ static uint32_t one_of(struct description *d, const char *word, const char *(*na
 }
 
 static const char *path_kind_name(uint32_t kind) {
-        static const char *const names[] = { "",       "inotify", "missing",      "connect",
-                                             "listen", "notify",  "chdir",        "open",
-                                             "sync",   "lock",    "inotify-limit" };
+        static const char *const names[] = { "",       "inotify", "missing",       "connect",
+                                             "listen", "notify",  "chdir",         "open",
+                                             "sync",   "lock",    "inotify-limit", "object" };
 
         return names[kind];
 }
@@ -429,9 +429,11 @@ static void read_path(struct description *d, const struct words *w) {
         uint64_t count = number(d, w, "count", 0), from = moment(d, w, "at"), to = moment(d, w, "to");
         struct rec_path row = {
                 .time_ns = from,
-                .argument = number(d, w, "argument", 0),
+                .argument = number(d, w, "argument", 0) |
+                            number(d, w, "state", 0) << REC_OBJECT_STATE_SHIFT |
+                            number(d, w, "object", 0) << REC_OBJECT_KIND_SHIFT,
                 .process = find_process(d, w->word[2]),
-                .kind = one_of(d, w->word[1], path_kind_name, REC_PATH_INOTIFY_LIMIT + 1),
+                .kind = one_of(d, w->word[1], path_kind_name, REC_PATH_OBJECT + 1),
                 .syscall = call_number(d, option(w, "call", "none")),
                 .result = (int32_t) number(d, w, "result", 0),
                 .path = text(d, w->word[3]),
