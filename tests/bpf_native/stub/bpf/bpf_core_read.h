@@ -13,7 +13,7 @@
 
 #define BPF_CORE_READ_BITFIELD(s, field)   ((s)->field)
 #define bpf_core_field_offset(type, field) __builtin_offsetof(type, field)
-#define bpf_core_read(to, bytes, from) bpf_probe_read_kernel(to, bytes, from)
+#define bpf_core_read(to, bytes, from)     bpf_probe_read_kernel(to, bytes, from)
 #define bpf_core_field_exists(...)         1
 /* Helpers as in 5.10. */
 #define bpf_core_enum_value_exists(type, value) ((int) (value) < 155)
