@@ -161,8 +161,12 @@ __noinline int handle_object(__u32 nr) {
         event = &scratch->event;
         __builtin_memset(event->path, 0, UNIX_ADDRESS_MAX);
         event->path_size = 0;
-        if (nr == NR_OPEN || nr == NR_OPENAT) { /* of a FIFO, or on a file system that hangs */
-                event->argument = (__u64) OBJECT_FILE << OBJECT_KIND_SHIFT;
+        if (nr == NR_OPEN ||
+            nr == NR_OPENAT) { /* of a FIFO, or on a file system that hangs: it is known if it ended */
+                file = event->result >= 0 ? file_of(task, event->result) : NULL;
+                kind = file && (BPF_CORE_READ(file, f_inode, i_mode) & MODE_TYPE) == MODE_FIFO ? OBJECT_PIPE
+                                                                                               : OBJECT_FILE;
+                event->argument = (__u64) kind << OBJECT_KIND_SHIFT;
                 read_path(event, scratch->arguments[nr == NR_OPEN ? 0 : 1]);
                 tell_path(scratch);
                 return 0;

@@ -76,12 +76,6 @@ static enum peer peer_of(const struct rec_sample *s, const struct wait_object *o
         case REC_OBJECT_UDP: return peer_of_inet(s, o);
         case REC_OBJECT_UNIX: return peer_of_unix(s, o);
         case REC_OBJECT_PIPE: return *o->path && !startswith(o->path, "pipe:") ? PEER_FIFO : PEER_NONE;
-        /* Of all files, to open takes long with a FIFO that has no other end. */
-        case REC_OBJECT_FILE:
-                return !(s->flags & REC_SAMPLE_IO) &&
-                                       (peer_sample_is_call(s, "openat") || peer_sample_is_call(s, "open"))
-                               ? PEER_FIFO
-                               : PEER_NONE;
         default: return PEER_NONE;
         }
 }

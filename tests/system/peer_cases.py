@@ -43,13 +43,21 @@ def fifo(path):
     r = os.open(path, os.O_RDWR)
     p = select.poll(); p.register(r, select.POLLIN); p.poll(800)
 
+def late(path):
+    # The other end is opened after a while, by another process.
+    if os.fork() == 0:
+        select.select([], [], [], 0.8)
+        os.open(path, os.O_WRONLY); os._exit(0)
+    os.open(path, os.O_RDONLY)
+    os.wait()
+
 def child():
     if os.fork() == 0:
         dns(); os._exit(0)
     os.wait()
 
 { "dns": dns, "connect": connect, "answer": answer, "child": child,
-  "fifo": lambda: fifo("/run/case-peer.fifo"), "random": lambda: fifo("/dev/random") }[sys.argv[1]]()
+  "fifo": lambda: fifo("/run/case-peer.fifo"), "open": lambda: late("/run/case-peer.fifo"), "random": lambda: fifo("/dev/random") }[sys.argv[1]]()
 """
 
 
@@ -94,7 +102,8 @@ def a_peer_that_does_not_answer(c):
 def a_fifo_without_a_writer(c):
     c.run("mkfifo", "/run/case-peer.fifo")
     try:
-        expect(wait_for(c, "fifo"), "pipe-wait", "/run/case-peer.fifo")
+        for what in ("fifo", "open"):
+            expect(wait_for(c, what), "pipe-wait", "/run/case-peer.fifo")
     finally:
         c.run("rm", "-f", "/run/case-peer.fifo")
 
