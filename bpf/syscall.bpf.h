@@ -59,7 +59,6 @@ enum {
         NR_FDATASYNC = 75,
         NR_CHDIR = 80,
         NR_READLINK = 89,
-        NR_SYNC = 162,
         NR_INOTIFY_INIT = 253,
         NR_INOTIFY_ADD_WATCH = 254,
         NR_OPENAT = 257,
@@ -134,7 +133,6 @@ static __always_inline enum path_kind classify(__u32 nr, __u16 error, __u64 seco
         case NR_FSYNC:
         case NR_FDATASYNC:
         case NR_SYNC_FILE_RANGE:
-        case NR_SYNC:
         case NR_SYNCFS: return error == 0 ? PATH_SYNC : PATH_NULL;
         case NR_FLOCK: return PATH_LOCK;
         case NR_FCNTL:

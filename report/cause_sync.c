@@ -70,6 +70,13 @@ static int by_path(const void *x, const void *y) {
         return strcmp(*(const char *const *) x, *(const char *const *) y);
 }
 
+/* sync() has no descriptor: older recordings have for it what happened to be in the register. */
+static bool has_file(const struct rec_path *p) {
+        const char *name = syscall_name(p->syscall);
+
+        return p->kind == REC_PATH_SYNC && (!name || !streq(name, "sync"));
+}
+
 /* The first and the last of sorted paths share what all of them share. */
 static char *common_directory(const char *first, const char *last) {
         size_t slash = 0;
@@ -90,7 +97,7 @@ static int find_files(const struct recording *r, uint32_t program, struct sync_f
                 const struct rec_path *p = r->paths + i;
                 const char *path = recording_text(r, p->path);
 
-                if (p->kind != REC_PATH_SYNC || process_program(r, p->process) != program || *path != '/')
+                if (!has_file(p) || process_program(r, p->process) != program || *path != '/')
                         continue;
                 if (n == 0)
                         ret->first = path;

@@ -150,7 +150,9 @@ static void many_fsyncs_are_counted(void **state) {
 /* An innocent-looking call behind which is sync(): nothing of it is in any path. */
 static void calls_of_sync_say_what_they_wait_for(void **state) {
         _described_ sync = describe(START REST("20ms"),
-                                    "wait 1 sync blocked=980ms longest=2ms\ncall 1 sync count=4000\n", NULL);
+                                    "wait 1 sync blocked=980ms longest=2ms\ncall 1 sync count=4000\n"
+                                    "path sync 1 /dev/null at=1ms call=sync\n",
+                                    NULL);
         _described_ fs =
                 describe(START REST("20ms"),
                          "wait 1 syncfs blocked=980ms longest=2ms\ncall 1 syncfs count=4000\n", NULL);
@@ -158,6 +160,7 @@ static void calls_of_sync_say_what_they_wait_for(void **state) {
         assert_cause(sync, "sync-storm");
         assert_non_null(strstr(sync.analysis->findings[0].summary, "4,000 calls of sync() took"));
         assert_non_null(strstr(sync.analysis->findings[0].detail[0], "every file system"));
+        assert_int_equal(sync.analysis->findings[0].n_detail, 1);
         assert_non_null(strstr(fs.analysis->findings[0].detail[0], "to that file system"));
 }
 
