@@ -28,7 +28,7 @@ static double part_of(const struct analysis *a, const struct breakdown_row *row,
                 if (s->kind != REC_SAMPLE_WAIT || s->process != row->process || s->syscall != row->syscall)
                         continue;
                 all += s->weight_ns;
-                those += (a->peers.kinds[i] == peer) ? s->weight_ns : 0;
+                those += a->peers.kinds[i] == peer ? s->weight_ns : 0;
         }
         return all > 0 ? (double) those / (double) all : 0;
 }
@@ -64,7 +64,7 @@ static void find_waits(const struct analysis *a, enum peer peer, struct finding 
                 }
         }
         for (uint32_t i = 0; i < a->recording->n_samples && w->time_ns > 0; i++)
-                if ((a->peers.kinds[i] == peer))
+                if (a->peers.kinds[i] == peer)
                         count_wait(a, i, w);
 }
 

@@ -33,7 +33,8 @@ __attribute__((noinline)) static uint64_t descend(unsigned long frames, uint64_t
 
 int main(int argc, char **argv) {
         unsigned long kilobytes = argc > 2 ? strtoul(argv[1], NULL, 10) : 4;
-        volatile uint64_t sink = descend(kilobytes * 1024 / FRAME_BYTES, argc > 2 ? strtoul(argv[2], NULL, 10) : 100);
+        volatile uint64_t sink =
+                descend(kilobytes * 1024 / FRAME_BYTES, argc > 2 ? strtoul(argv[2], NULL, 10) : 100);
 
         (void) sink;
         notify_ready();
