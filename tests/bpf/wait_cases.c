@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -174,16 +175,20 @@ void waits_before_an_exec_say_so(void) {
 
 /* Not one record for each switch, and the stack of the one in so many is right. */
 void a_storm_of_switches_is_bounded(void) {
-        uint64_t began, took, switches = 0, fine = 0, waits = 0;
+        uint64_t began, took, switches = 0, fine = 0, waits = 0, blocked;
         struct session_stat stat;
+        struct rusage before, after;
         struct unit unit;
 
         name_unit(&unit, "storm.service");
         arm(&unit);
         make_cgroup(unit.dir);
         began = now_ns();
+        getrusage(RUSAGE_CHILDREN, &before);
         run(unit.dir, "ping-pong", "100000");
+        getrusage(RUSAGE_CHILDREN, &after);
         took = now_ns() - began;
+        blocked = (uint64_t) (after.ru_nvcsw - before.ru_nvcsw);
         capture_stat(unit.capture, &stat);
         finish(&unit);
 
@@ -199,7 +204,10 @@ void a_storm_of_switches_is_bounded(void) {
                 fine += is_complete(unit.recording, sample) &&
                         has_frame(unit.recording, sample->stack, "play");
         }
-        expect(switches >= 50000, "%llu waits were counted", (unsigned long long) switches);
+        /* With a CPU for each, one has often answered before the other blocks: the kernel's own count is right. */
+        expect(switches >= 1000 && switches * 100 >= blocked * 95 && switches <= blocked,
+               "%llu waits were counted of %llu", (unsigned long long) switches,
+               (unsigned long long) blocked);
         expect(waits > 0 && waits <= 2 * (took / PERIOD_NS + 2), "%llu records in %llu ms",
                (unsigned long long) waits, (unsigned long long) (took / NSEC_PER_MSEC));
         expect(fine * 100 >= waits * 99, "%llu of %llu stacks are right", (unsigned long long) fine,
