@@ -115,8 +115,7 @@ static void set_nice(struct feed *f, int nice) {
 }
 
 /* Between the threads of a service that wants every CPU, an ordinary worker would not be run often enough: while the
- * queue grows it goes before them, for the little that it takes. Said again each time that the queue has doubled: a
- * worker that has just begun sets its own priority. */
+ * queue grows it goes before them, for the little that it takes. */
 static void balance(struct feed *f) {
         if (f->finishing)
                 return;
@@ -548,8 +547,7 @@ static void tell_worker(struct feed *f, pid_t pid) {
         pthread_mutex_lock(&f->lock);
         f->worker = pid;
         /* The start is over, nothing can be disturbed any more, and somebody waits for the answer. */
-        if (f->finishing || f->hurry_above > LONG_QUEUE)
-                set_nice(f, f->finishing ? 0 : HURRY_NICE);
+        set_nice(f, f->finishing ? 0 : f->hurry_above > LONG_QUEUE ? HURRY_NICE : WORKER_NICE);
         pthread_mutex_unlock(&f->lock);
 }
 
@@ -557,12 +555,12 @@ static void *run(void *userdata) {
         struct feed *f = userdata;
         struct worker_options options = { .uid = f->options.worker_uid,
                                           .gid = f->options.worker_gid,
-                                          .nice = WORKER_NICE,
                                           .table = keep_table };
         bool abandoned;
 
         pthread_mutex_lock(&f->lock);
         f->tid = gettid();
+        set_nice(f, HURRY_NICE); /* the worker begins with it: it should be there before the service is */
         pthread_mutex_unlock(&f->lock);
         find_debug_files(f);
         if (worker_link_new(&options, open_for_worker, f, &f->link) < 0)

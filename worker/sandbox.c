@@ -134,7 +134,8 @@ static int filter_calls(void) {
 int sandbox_enter(const struct sandbox_options *options) {
         int r;
 
-        (void) setpriority(PRIO_PROCESS, 0, options->nice);
+        if (options->nice > 0) /* else its parent sees to it */
+                (void) setpriority(PRIO_PROCESS, 0, options->nice);
 
         r = limit_resources();
         r = r ?: become(options);
