@@ -588,6 +588,24 @@ const char *recording_stack_end_str(uint32_t end) {
         return LOOK_UP(words, end);
 }
 
+const char *recording_lost_str(uint32_t what) {
+        static const char *const words[REC_LOST_MAX] = {
+                [REC_LOST_SAMPLES] = "samples",
+                [REC_LOST_EVENTS] = "process events",
+                [REC_LOST_PATHS] = "paths",
+                [REC_LOST_WAITS] = "waits",
+                [REC_LOST_CALL_KEYS] = "call counters",
+                [REC_LOST_WAIT_KEYS] = "wait counters",
+                [REC_LOST_PROGRAMS] = "programs",
+                [REC_LOST_PROCESSES] = "processes",
+                [REC_LOST_MAPPINGS] = "mappings",
+                [REC_LOST_STACK_QUEUE] = "stacks",
+        };
+
+        /* A newer daemon lost something that has no name here: it is lost all the same. */
+        return *LOOK_UP(words, what) ? words[what] : "events of an unknown kind";
+}
+
 /* ---- writing ---- */
 
 struct pending { /* rows of one section type */

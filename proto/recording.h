@@ -466,6 +466,7 @@ const char *recording_slot_str(uint32_t slot); /* "ExecStartPre", "" for unknown
 const char *recording_source_str(uint32_t source);
 const char *recording_reason_str(uint32_t reason);
 const char *recording_stack_end_str(uint32_t end);
+const char *recording_lost_str(uint32_t what); /* of enum rec_lost, in the plural; never "" */
 
 /* ---- writing ---- */
 

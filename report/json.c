@@ -341,6 +341,24 @@ static json_t *make_cost(struct maker *m, const struct analysis *a) {
         return o;
 }
 
+/* What the capture could not hold, by kind; empty when nothing was lost. */
+static json_t *make_losses(struct maker *m, const struct analysis *a) {
+        json_t *list = json_array();
+
+        for (uint32_t what = 0; what < REC_LOST_MAX; what++) {
+                uint64_t n = a->recording->start->lost[what];
+                json_t *o;
+
+                if (n == 0)
+                        continue;
+                o = json_object();
+                set(m, o, "kind", string(recording_lost_str(what)));
+                set(m, o, "count", number(n));
+                append(m, list, o);
+        }
+        return list;
+}
+
 int report_write_json(const struct analysis *a, const struct report_options *options, bool pretty,
                       FILE *out) {
         const struct rec_start *s = a->recording->start;
@@ -361,6 +379,7 @@ int report_write_json(const struct analysis *a, const struct report_options *opt
         set(&m, root, "stacks", make_stacks(&m, a));
         set(&m, root, "modules", make_modules(&m, a));
         set(&m, root, "cost", make_cost(&m, a));
+        set(&m, root, "losses", make_losses(&m, a));
         if (m.failed)
                 return -ENOMEM;
         /* A failure to write sticks to `out`. */

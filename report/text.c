@@ -494,30 +494,16 @@ static void put_cost(struct page *p, const struct analysis *a, const struct repo
 }
 
 static void put_losses(struct page *p, const struct analysis *a) {
-        static const struct {
-                enum rec_lost what;
-                const char *name;
-        } other[] = {
-                { REC_LOST_EVENTS, "process events" },
-                { REC_LOST_PATHS, "paths" },
-                { REC_LOST_WAITS, "waits" },
-                { REC_LOST_CALL_KEYS, "call counters" },
-                { REC_LOST_WAIT_KEYS, "wait counters" },
-                { REC_LOST_PROGRAMS, "programs" },
-                { REC_LOST_PROCESSES, "processes" },
-                { REC_LOST_MAPPINGS, "mappings" },
-                { REC_LOST_STACK_QUEUE, "stacks" },
-        };
         _cleanup_(buf_done) struct buf b = BUF_NULL;
 
-        for (size_t i = 0; i < ARRAY_SIZE(other); i++) {
-                uint64_t n = a->recording->start->lost[other[i].what];
+        for (uint32_t what = 0; what < REC_LOST_MAX; what++) {
+                uint64_t n = a->recording->start->lost[what];
 
-                if (n == 0)
+                if (what == REC_LOST_SAMPLES || n == 0) /* samples have been told */
                         continue;
                 buf_puts(&b, b.size == 0 ? "Also lost: " : ", ");
                 text_count(&b, n);
-                buf_printf(&b, " %s", other[i].name);
+                buf_printf(&b, " %s", recording_lost_str(what));
         }
         if (b.size > 0)
                 page_wrap(p, PAGE_GREY, 0, 2, buf_text(&b));

@@ -6,7 +6,7 @@ import sys
 import xml.etree.ElementTree as ElementTree
 
 KEYS = ["schema", "unit", "invocation_id", "recording", "result", "start", "verdict", "findings", "breakdown",
-        "milestones", "processes", "stacks", "modules", "cost"]
+        "milestones", "processes", "stacks", "modules", "cost", "losses"]
 
 prefix = sys.argv[1]
 report = json.load(open(prefix + ".json", encoding="utf-8", errors="strict"))
@@ -26,6 +26,9 @@ stacks = report["stacks"]
 assert list(stacks) == ["samples", "complete", "symbolised", "lost", "incomplete"]
 assert sum(i["samples"] for i in stacks["incomplete"]) == stacks["samples"] - stacks["complete"]
 assert list(report["cost"]) == ["duration_usec", "share"]
+losses = {loss["kind"]: loss["count"] for loss in report["losses"]}
+assert len(losses) == len(report["losses"]) and all(losses.values())
+assert losses.get("samples", 0) == stacks["lost"]
 
 # The breakdown adds up.
 assert sum(row["duration_usec"] for row in report["breakdown"]) == report["start"]["duration_usec"]
@@ -52,6 +55,12 @@ assert (int(frames[0].get("data-n")) if frames else 0) == total
 # No control character but the newline reaches the terminal.
 text = open(prefix + ".txt", encoding="utf-8").read()
 assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", text)
+
+# What was lost is said to people, too.
+flat = re.sub(r"\s+", " ", text)
+for kind, count in losses.items():
+    said = f"{count:,} lost" if kind == "samples" else f"{count:,} {kind}"
+    assert said in flat or (kind == "samples" and "all of them were lost" in flat), said
 
 # The journal gets one line.
 entry = json.load(open(prefix + ".journal", encoding="utf-8"))
